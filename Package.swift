@@ -1,0 +1,50 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One set of rules for every target: Swift 6 language mode, unsafe constructs marked, no warning left standing.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "fanout",
+  products: [
+    .executable(name: "fanout", targets: ["fanout"]),
+    .library(name: "SocialEvents", targets: ["SocialEvents"]),
+    .library(name: "FanoutProducer", targets: ["FanoutProducer"]),
+    .library(name: "FanoutStore", targets: ["FanoutStore"]),
+    .library(name: "FanoutStoreTesting", targets: ["FanoutStoreTesting"]),
+    .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
+    .library(name: "FanoutWorker", targets: ["FanoutWorker"]),
+  ],
+  targets: [
+    // C libraries of the system: a module map and a shim each, nothing else.
+    .systemLibrary(name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
+    // The vocabulary: no C, no clock. What a service that only emits imports.
+    .target(name: "SocialEvents", swiftSettings: strict),
+    // The only importer of librdkafka. Knows no events.
+    .target(name: "Kafka", dependencies: ["CRdKafka"], swiftSettings: strict),
+    .target(name: "FanoutProducer", dependencies: ["SocialEvents", "Kafka"], swiftSettings: strict),
+
+    // The storage adapter protocol, its values, and the in-memory model.
+    .target(name: "FanoutStore", dependencies: ["SocialEvents", "CCrypto"], swiftSettings: strict),
+    .target(name: "SQLiteStore", dependencies: ["FanoutStore", "CSQLite"], swiftSettings: strict),
+    .target(name: "FanoutStoreTesting", dependencies: ["FanoutStore"], swiftSettings: strict),
+
+    .target(
+      name: "FanoutWorker", dependencies: ["SocialEvents", "Kafka", "FanoutStore"], swiftSettings: strict),
+    .executableTarget(
+      name: "fanout", dependencies: ["FanoutWorker", "FanoutProducer", "SQLiteStore"], swiftSettings: strict),
+
+    .testTarget(name: "SocialEventsTests", dependencies: ["SocialEvents"], swiftSettings: strict),
+    .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
+  ]
+)
