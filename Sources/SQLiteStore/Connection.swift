@@ -1,0 +1,253 @@
+internal import CSQLite
+internal import FanoutStore
+internal import SocialEvents
+private import Synchronization
+
+/// An open database. Not Sendable: whoever holds it is the only one to use it.
+@safe
+final class Connection {
+  private let handle: OpaquePointer
+  private var statements: [String: Statement] = [:]
+
+  enum Access {
+    case readOnly
+    case readWrite
+    /// Also makes the file when there is none.
+    case create
+  }
+
+  init(path: String, access: Access) throws(StoreError) {
+    let flags =
+      switch access {
+      case .readOnly: SQLITE_OPEN_READONLY
+      case .readWrite: SQLITE_OPEN_READWRITE
+      case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+      }
+    var opened: OpaquePointer?
+    // "Whether or not an error occurs when it is opened, resources associated with the database connection handle should be
+    // released by passing it to sqlite3_close()" (sqlite3_open).
+    let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    guard let database = unsafe opened else { throw StoreError(.unavailable, "SQLite has no memory left to open \(path)") }
+    guard code == SQLITE_OK else {
+      let reason = unsafe String(cString: sqlite3_errmsg(database))
+      unsafe sqlite3_close_v2(database)
+      throw StoreError(
+        .cannotOpen,
+        "can't open the SQLite store \(path): \(reason). Check that the folder exists and may be written, or name another "
+          + "with --store sqlite:PATH.", nativeCode: Int(code))
+    }
+    unsafe handle = database
+  }
+
+  deinit {
+    // Statements first: a connection with open statements would stay half open.
+    statements.removeAll()
+    unsafe sqlite3_close_v2(handle)
+  }
+
+  /// How long a call waits for another process's lock before it fails as busy.
+  func setBusyTimeout(milliseconds: Int32) {
+    _ = unsafe sqlite3_busy_timeout(handle, milliseconds)
+  }
+
+  /// Runs statements that return nothing.
+  func execute(_ sql: String) throws(StoreError) {
+    try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
+  }
+
+  /// The prepared statement of `sql`, kept for the next time.
+  func statement(_ sql: String) throws(StoreError) -> Statement {
+    if let known = statements[sql] { return known }
+    var prepared: OpaquePointer?
+    try check(unsafe sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
+    guard let pointer = unsafe prepared else { throw StoreError(.refused, "SQLite prepared no statement") }
+    let statement = unsafe Statement(pointer, of: self)
+    statements[sql] = statement
+    return statement
+  }
+
+  /// Rows changed by the last INSERT, UPDATE or DELETE.
+  var changes: Int { unsafe Int(sqlite3_changes64(handle)) }
+
+  /// Runs `body` in one transaction that holds the write lock from its start, so that what it reads stays true until it commits.
+  func write<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    try transaction("BEGIN IMMEDIATE", body)
+  }
+
+  /// Begins to read one snapshot, until `endReading`.
+  func beginReading() throws(StoreError) { try execute("BEGIN") }
+  func endReading() { rollBack() }
+
+  private func transaction<T>(_ begin: String, _ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    try execute(begin)
+    do {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      rollBack()
+      throw error
+    }
+  }
+
+  private func rollBack() {
+    // Some errors have already rolled back; then there is nothing to do.
+    if unsafe sqlite3_get_autocommit(handle) == 0 { _ = unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+  }
+
+  fileprivate func check(_ code: Int32) throws(StoreError) {
+    if code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE { throw error(code) }
+  }
+
+  private func error(_ code: Int32) -> StoreError {
+    let reason = unsafe String(cString: sqlite3_errmsg(handle))
+    let native = Int(code)
+    return switch code & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      StoreError(.busy, "the SQLite store is locked by another process: \(reason)", nativeCode: native)
+    case SQLITE_FULL:
+      StoreError(.unavailable, "the disk of the SQLite store is full: \(reason). Free some space.", nativeCode: native)
+    case SQLITE_READONLY:
+      StoreError(
+        .unavailable, "the SQLite store can't be written: \(reason). Check its permissions and mount.", nativeCode: native)
+    case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM, SQLITE_PROTOCOL:
+      StoreError(.unavailable, "the SQLite store can't be reached: \(reason)", nativeCode: native)
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      StoreError(
+        .corrupt, "the SQLite store is damaged or not a database: \(reason). Move it away and replay into a new one.",
+        nativeCode: native)
+    default:
+      StoreError(.refused, "SQLite refused a statement: \(reason)", nativeCode: native)
+    }
+  }
+}
+
+/// A connection that several threads take turns to use.
+final class SharedConnection: Sendable {
+  private let lock = Mutex(())
+  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable. The lock above is what makes this safe: the
+  // connection is reached in `withLock` only.
+  private nonisolated(unsafe) let connection: Connection
+
+  init(_ connection: sending Connection) {
+    unsafe self.connection = connection
+  }
+
+  func withLock<T, Failure: Error>(_ body: (Connection) throws(Failure) -> T) throws(Failure) -> T {
+    try lock.withLock { (_) throws(Failure) -> T in unsafe try body(connection) }
+  }
+}
+
+/// A prepared statement. Parameters count from 1, columns from 0, as in SQLite.
+@safe
+final class Statement {
+  private let pointer: OpaquePointer
+  private unowned let connection: Connection
+
+  fileprivate init(_ pointer: OpaquePointer, of connection: Connection) {
+    unsafe self.pointer = pointer
+    self.connection = connection
+  }
+
+  deinit {
+    unsafe sqlite3_finalize(pointer)
+  }
+
+  // MARK: Parameters
+
+  func bind(_ index: Int32, _ value: Int64) {
+    _ = unsafe sqlite3_bind_int64(pointer, index, value)
+  }
+  func bind(_ index: Int32, _ value: Int) {
+    bind(index, Int64(value))
+  }
+  func bind(_ index: Int32, _ value: String?) {
+    guard var value else {
+      _ = unsafe sqlite3_bind_null(pointer, index)
+      return
+    }
+    value.withUTF8 { text in
+      // An empty Swift string may have no address, which SQLite would take for NULL.
+      _ = unsafe text.withMemoryRebound(to: CChar.self) {
+        unsafe fanout_sqlite3_bind_text_copied(pointer, index, $0.baseAddress ?? emptyText, Int32($0.count))
+      }
+    }
+  }
+  func bind(_ index: Int32, _ key: StoreKey) {
+    var words = (key.high.bigEndian, key.low.bigEndian)
+    unsafe withUnsafeBytes(of: &words) {
+      _ = unsafe fanout_sqlite3_bind_blob_copied(pointer, index, $0.baseAddress, 16)
+    }
+  }
+
+  // MARK: Running
+
+  /// Runs to the end and makes ready for the next time.
+  func run() throws(StoreError) {
+    defer { reset() }
+    while try step() {}
+  }
+
+  /// Whether there is a row. After the last, or an error, call `reset`.
+  func step() throws(StoreError) -> Bool {
+    let code = unsafe sqlite3_step(pointer)
+    if code == SQLITE_ROW { return true }
+    try connection.check(code)
+    return false
+  }
+
+  func reset() {
+    // Repeats the error of the last step, which has been reported.
+    _ = unsafe sqlite3_reset(pointer)
+  }
+
+  /// Calls `body` for each row.
+  func forEachRow(_ body: () throws -> Void) throws {
+    defer { reset() }
+    while try step() { try body() }
+  }
+
+  /// What `row` makes of each row.
+  func rows<T>(_ row: () -> T) throws(StoreError) -> [T] {
+    defer { reset() }
+    var all: [T] = []
+    while try step() { all.append(row()) }
+    return all
+  }
+
+  /// What `row` makes of the first row, or nil if there is none.
+  func first<T>(_ row: () -> T) throws(StoreError) -> T? {
+    defer { reset() }
+    return try step() ? row() : nil
+  }
+
+  // MARK: Columns
+
+  func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(pointer, column) }
+  func timestamp(_ column: Int32) -> Timestamp { Timestamp(microseconds: integer(column)) }
+  func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(pointer, column) == SQLITE_NULL }
+
+  func text(_ column: Int32) -> String {
+    guard let bytes = unsafe sqlite3_column_text(pointer, column) else { return "" }
+    let count = unsafe Int(sqlite3_column_bytes(pointer, column))
+    return unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+  }
+
+  func key(_ column: Int32) -> StoreKey {
+    guard let bytes = unsafe sqlite3_column_blob(pointer, column), unsafe sqlite3_column_bytes(pointer, column) == 16 else {
+      return .lowest
+    }
+    return unsafe StoreKey(
+      high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+  }
+
+  func user(_ column: Int32) -> UserID { UserID(unchecked: text(column)) }
+}
+
+/// A string of no bytes that has an address.
+private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
+  let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+  unsafe text.initialize(to: 0)
+  return unsafe UnsafePointer(text)
+}()
