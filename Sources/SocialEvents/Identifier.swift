@@ -50,20 +50,31 @@ public struct Identifier<Kind: IdentifierKind>: Sendable {
     self.string = string
   }
 
+  /// Checks the byte rules of SPEC 1 on bytes that are known to be UTF-8.
+  /// - Parameter member: what the error calls the id.
+  @inline(__always)
+  init(utf8 bytes: Span<UInt8>, member: StaticString) throws(InvalidEvent) {
+    if let fault = Self.fault(of: bytes) {
+      throw InvalidEvent(.invalidIdentifier, "\(member) \(fault)")
+    }
+    self.string = String(utf8: bytes)
+  }
+
   /// The rule that `string` breaks, or nil.
-  static func fault(of string: String) -> String? {
-    let bytes = string.utf8
+  static func fault(of string: String) -> String? { fault(of: string.utf8.span) }
+
+  @inline(__always)
+  private static func fault(of bytes: Span<UInt8>) -> String? {
+    // Ids of letters, digits and punctuation, nearly all there are, are done after one pass over their bytes.
+    if 1...maximumLength ~= bytes.count && bytes.isGraphicASCII { return nil }
+    return rareFault(of: bytes)
+  }
+
+  private static func rareFault(of bytes: Span<UInt8>) -> String? {
     if bytes.isEmpty { return "is empty" }
     if bytes.count > maximumLength { return "is \(bytes.count) bytes long, \(maximumLength) are allowed" }
-    // Ids of letters, digits and punctuation, nearly all there are, are done after one pass over their bytes.
-    var onlyGraphic = true
-    for byte in bytes where byte <= 0x20 || byte >= 0x7F {
-      onlyGraphic = false
-      break
-    }
-    if onlyGraphic { return nil }
     var blank = true
-    for scalar in string.unicodeScalars {
+    for scalar in String(utf8: bytes).unicodeScalars {
       let value = scalar.value
       if value < 0x20 || (0x7F...0x9F).contains(value) { return "holds a control character" }
       if blank && !scalar.properties.isWhitespace { blank = false }
