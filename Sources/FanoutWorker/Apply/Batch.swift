@@ -1,0 +1,63 @@
+internal import FanoutStore
+internal import Kafka
+internal import SocialEvents
+
+/// Records taken from Kafka together, as what has to be done about them.
+struct Batch: Sendable {
+  /// What the valid events assert.
+  var facts = FactBatch()
+  /// Slices of large fan-outs that came as tasks.
+  var slices: [FanoutSlice] = []
+  /// The records that can't be applied.
+  var deadLetters: [DeadLetter] = []
+  /// The trace contexts of the post events that bring one, for the tasks that they may cause.
+  var traces: [StoreKey: String] = [:]
+  /// For each partition, the offset after its last record here.
+  var nextOffsets: [TopicPartition: Int64] = [:]
+
+  var recordCount = 0
+  var byteCount = 0
+  var tombstoneCount = 0
+  /// The assignment that the records were fetched under.
+  var epoch = 0
+  /// When its first record came.
+  var startedAt = Instant.now
+
+  var isEmpty: Bool { recordCount == 0 }
+}
+
+/// What has been done so far, in records and rows. Only grows.
+public struct WorkerCounts: Sendable {
+  /// Records taken from Kafka and acknowledged.
+  public var records = 0
+  /// Of these, valid events.
+  public var events = 0
+  /// Registers that changed: facts that were news.
+  public var changes = 0
+  /// Null values, skipped.
+  public var tombstones = 0
+  public var deadLetters = 0
+  /// Feed rows that were new.
+  public var deliveries = 0
+  /// Slices done, and slices handed over as tasks.
+  public var slices = 0
+  public var slicesHandedOver = 0
+  /// Tries that failed and were repeated.
+  public var retries = 0
+  public var rebalances = 0
+
+  public init() {}
+
+  mutating func add(_ other: WorkerCounts) {
+    records += other.records
+    events += other.events
+    changes += other.changes
+    tombstones += other.tombstones
+    deadLetters += other.deadLetters
+    deliveries += other.deliveries
+    slices += other.slices
+    slicesHandedOver += other.slicesHandedOver
+    retries += other.retries
+    rebalances += other.rebalances
+  }
+}

@@ -1,0 +1,129 @@
+internal import FanoutStore
+internal import Kafka
+internal import SocialEvents
+internal import Synchronization
+
+/// Applies batches: facts, then views, then slices and dead letters (SPEC 6). When `apply` returns, the batch may be
+/// acknowledged. Until then every step can be repeated without changing anything.
+final class BatchApplier: Sendable {
+  /// Why a batch was not applied.
+  enum Failure: Error, CustomStringConvertible {
+    /// Nobody waits for it any more: a stop, or the end of a grace period.
+    case givenUp
+    /// The store or Kafka refused, and trying again would not help.
+    case final(String)
+
+    var description: String {
+      switch self {
+      case .givenUp: "given up"
+      case .final(let message): message
+      }
+    }
+  }
+
+  private let store: any Store
+  private let handover: any SliceHandover
+  /// Nil: records that can't be applied are only logged.
+  private let deadLetters: Outlet?
+  private let sliceSize: Int
+  private let log: Log
+  /// What a step that is being retried waits for; nil while all is well.
+  private let troubleState = Mutex<String?>(nil)
+
+  init(store: any Store, handover: any SliceHandover, deadLetters: Outlet?, sliceSize: Int, log: Log) {
+    self.store = store
+    self.handover = handover
+    self.deadLetters = deadLetters
+    self.sliceSize = sliceSize
+    self.log = log
+  }
+
+  var trouble: String? { troubleState.withLock { $0 } }
+
+  /// - Parameter isGivenUp: asked between tries, and while waiting for the next.
+  func apply(_ batch: consuming Batch, isGivenUp: @escaping @Sendable () -> Bool) throws(Failure) -> WorkerCounts {
+    var counts = WorkerCounts()
+    counts.records = batch.recordCount
+    counts.tombstones = batch.tombstoneCount
+    counts.events = batch.facts.eventCount
+    var facts = batch.facts
+    facts.reduce()
+    let traces = batch.traces
+
+    if !facts.isEmpty {
+      counts.changes = try persist("committing facts", &counts.retries, isGivenUp) { try self.store.commitFacts(facts) }
+      let derivation = try persist("deriving views", &counts.retries, isGivenUp) {
+        try self.store.deriveViews(of: facts, sliceSize: self.sliceSize)
+      }
+      counts.deliveries += derivation.deliveries
+      if !derivation.slices.isEmpty {
+        counts.deliveries += try persist("handing over slices", &counts.retries, isGivenUp) {
+          try self.handover.handOver(derivation.slices) { traces.isEmpty ? nil : traces[StoreKey($0.post)] }
+        }
+        counts.slicesHandedOver += derivation.slices.count
+      }
+    }
+    for slice in batch.slices {
+      counts.deliveries += try persist("deriving a slice", &counts.retries, isGivenUp) {
+        try self.store.derive(slice, sliceSize: self.sliceSize)
+      }
+      counts.slices += 1
+    }
+    if !batch.deadLetters.isEmpty {
+      let letters = batch.deadLetters
+      if let deadLetters {
+        try persist("writing dead letters", &counts.retries, isGivenUp) { try deadLetters.send(letters) }
+      }
+      counts.deadLetters += letters.count
+      for letter in letters { log.warning(Self.line(letter)) }
+    }
+    return counts
+  }
+
+  /// Tries a step until it succeeds, fails for good or is given up. Trouble that may pass is waited out without limit (SPEC 7).
+  private func persist<T>(
+    _ step: String, _ retries: inout Int, _ isGivenUp: @escaping @Sendable () -> Bool, _ body: () throws -> T
+  ) throws(Failure) -> T {
+    var backoff = Backoff()
+    while true {
+      do {
+        let result = try body()
+        troubleState.withLock { trouble in
+          if trouble != nil { log.info("\(step): works again") }
+          trouble = nil
+        }
+        return result
+      } catch {
+        let message = "\(step): \(error)"
+        guard Self.mayPass(error) else { throw .final(message) }
+        retries += 1
+        troubleState.withLock { $0 = message }
+        let wait = backoff.nextMilliseconds()
+        log.warning("\(message); trying again in \(wait) ms")
+        // Woken every now and then to see whether anybody still waits for this.
+        let end = Instant.after(milliseconds: wait)
+        while Instant.now < end {
+          if isGivenUp() { throw .givenUp }
+          pause(milliseconds: min(50, end.millisecondsFromNow))
+        }
+        if isGivenUp() { throw .givenUp }
+      }
+    }
+  }
+
+  private static func mayPass(_ error: any Error) -> Bool {
+    switch error {
+    case let error as StoreError: error.isTransient
+    // What Kafka refuses to take now it may take later: nothing is lost by asking again, and everything by giving up.
+    case is KafkaError: true
+    default: false
+    }
+  }
+
+  private static func line(_ letter: DeadLetter) -> String {
+    let record = letter.record
+    let trace = letter.traceparent.map { " traceparent=\($0)" } ?? ""
+    return "dead letter: topic=\(record.partition.topic) partition=\(record.partition.partition) "
+      + "offset=\(record.offset) reason=\(letter.reason.reason.rawValue) (\(letter.reason.detail))\(trace)"
+  }
+}

@@ -1,0 +1,76 @@
+internal import FanoutStore
+internal import Kafka
+internal import SocialEvents
+
+/// Turns records into a batch: record → event → facts. The first part of the way that data walk.
+struct BatchBuilder {
+  private let topics: Topics
+  private let group: String
+  private var decoder = EventDecoder()
+  private(set) var batch = Batch()
+
+  init(topics: Topics, group: String) {
+    self.topics = topics
+    self.group = group
+  }
+
+  /// Adds a record. It is decoded in place; only one that can't be applied is copied, for the dead letters.
+  mutating func add(_ record: borrowing ConsumedRecord, of partition: TopicPartition) {
+    if batch.isEmpty { batch.startedAt = .now }
+    batch.recordCount += 1
+    batch.nextOffsets[partition] = record.offset + 1
+    do throws(InvalidEvent) {
+      if partition.topic == topics.tasks {
+        try addTask(record)
+      } else {
+        try addEvent(record)
+      }
+    } catch {
+      let letter = DeadLetter(record: record.owned(), reason: error, group: group)
+      batch.byteCount += (letter.record.value?.count ?? 0) + (letter.record.key?.count ?? 0)
+      batch.deadLetters.append(letter)
+    }
+  }
+
+  /// Hands out what has been gathered, and starts over.
+  mutating func take(epoch: Int) -> Batch {
+    var taken = batch
+    taken.epoch = epoch
+    batch = Batch()
+    return taken
+  }
+
+  private mutating func addEvent(_ record: borrowing ConsumedRecord) throws(InvalidEvent) {
+    if record.isTombstone {
+      batch.tombstoneCount += 1
+      return
+    }
+    batch.byteCount += record.valueCount
+    decoder.begin()
+    record.forEachHeader { name, value in decoder.header(name: name, value: value) }
+    let event = try record.withValue { value throws(InvalidEvent) in
+      guard let value else { throw InvalidEvent(.notJSON, "the value is null") }
+      return try decoder.decode(value: value)
+    }
+    let recorded = record.timestampMilliseconds.map { Timestamp(microseconds: $0 &* 1000) }
+    batch.facts.append(event, recorded: recorded)
+    guard let trace = event.traceparent else { return }
+    switch event.assertion {
+    case .published(let post, _), .deleted(let post): batch.traces[StoreKey(post)] = trace
+    case .present, .absent, .seen: break
+    }
+  }
+
+  private mutating func addTask(_ record: borrowing ConsumedRecord) throws(InvalidEvent) {
+    if record.isTombstone {
+      batch.tombstoneCount += 1
+      return
+    }
+    batch.byteCount += record.keyCount + record.valueCount
+    batch.slices.append(
+      try record.withKey { key throws(InvalidEvent) in
+        guard let key else { throw InvalidEvent(.invalidTask, "a task has no key") }
+        return try SliceTask.slice(key: key)
+      })
+  }
+}

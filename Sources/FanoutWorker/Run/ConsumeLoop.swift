@@ -1,0 +1,212 @@
+internal import Kafka
+internal import SocialEvents
+
+/// The consumer's thread of a worker: polls, gathers batches, hands them to the apply thread, and stores the offsets of what
+/// is done. It alone owns the consumer.
+final class ConsumeLoop {
+  private let configuration: WorkerConfiguration
+  private let applier: BatchApplier
+  private let thread: ApplyThread
+  private let outlet: Outlet
+  private let shared: SharedProgress
+  private let log: Log
+  private var builder: BatchBuilder
+  /// Counts assignments. A batch of an earlier one must not store offsets.
+  private var epoch = 0
+  private var isPaused = false
+  /// For each partition, up to where records were applied in this run.
+  private var applied: [TopicPartition: Int64] = [:]
+  private var failure: WorkerError?
+
+  /// A revoke waits this long for work at hand, in milliseconds: well within the time that the group waits for its members.
+  private static let revokePatience = 30_000
+
+  init(
+    _ configuration: WorkerConfiguration, applier: BatchApplier, thread: ApplyThread, outlet: Outlet,
+    shared: SharedProgress, log: Log
+  ) {
+    self.configuration = configuration
+    self.applier = applier
+    self.thread = thread
+    self.outlet = outlet
+    self.shared = shared
+    self.log = log
+    builder = BatchBuilder(topics: configuration.topics, group: configuration.group)
+  }
+
+  func run() throws {
+    let consumer = try Consumer(configuration.kafka, group: configuration.group)
+    let topics = configuration.topics
+    guard try waitForTopics(consumer) else { return }
+    try outlet.warm()
+    var catchUp = configuration.untilCaughtUp ? try CatchUp(topics: topics, consumer: consumer) : nil
+    try consumer.subscribe(topics.events + [topics.tasks], handler: self)
+    log.info(
+      "worker started: group=\(configuration.group) brokers=\(configuration.kafka.brokers) topics=\(topics.prefix)*")
+
+    while !shared.isStopRequested {
+      takeOutcomes(consumer)
+      if let failure { throw failure }
+      if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
+      submitIfReady()
+      if try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
+      if isFull {
+        try waitForRoom(consumer)
+      } else {
+        try resume(consumer)
+        let busy = !thread.isIdle || !builder.batch.isEmpty
+        try poll(consumer, timeout: busy ? configuration.batchAge : 100)
+      }
+    }
+    // Closing revokes the partitions: the handler finishes what is at hand and commits it.
+    let deadline = shared.stopDeadline ?? .after(milliseconds: configuration.gracePeriod)
+    if !consumer.close(timeoutMilliseconds: deadline.millisecondsFromNow) {
+      log.warning("leaving the group took longer than the grace period; the brokers will notice the absence themselves")
+    }
+    if let failure { throw failure }
+    log.info("worker stopped: \(shared.counts)")
+  }
+
+  // MARK: Gathering
+
+  private var isFull: Bool {
+    builder.batch.recordCount >= configuration.maxBatchRecords || builder.batch.byteCount >= configuration.maxBatchBytes
+  }
+
+  private var isQuiet: Bool { builder.batch.isEmpty && thread.isIdle }
+
+  private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
+    // Bytes are counted between polls, so a poll takes few enough records for the limit to hold roughly.
+    let room = max(1, min(configuration.maxBatchRecords - builder.batch.recordCount, 1000))
+    do {
+      try consumer.poll(max: room, timeoutMilliseconds: timeout, lingerMilliseconds: configuration.batchAge) {
+        builder.add($0, of: $0.topicPartition)
+      }
+    } catch {
+      if error.isFatal { throw error }
+      // The client goes on trying by itself; the watch over it is the lag.
+      log.warning("\(error)")
+    }
+  }
+
+  private func submitIfReady() {
+    guard !builder.batch.isEmpty else { return }
+    let isOld = Instant.now >= builder.batch.startedAt.advanced(milliseconds: configuration.batchAge)
+    // While the store is busy a batch may as well grow; a full one waits at the door.
+    if isFull ? thread.hasRoom : (isOld && thread.isIdle) { thread.submit(builder.take(epoch: epoch)) }
+  }
+
+  /// The batch at hand is full and the apply thread busy: let Kafka wait, but stay in the group.
+  private func waitForRoom(_ consumer: Consumer) throws(KafkaError) {
+    thread.waitForProgress(until: .after(milliseconds: 500))
+    if thread.hasRoom { return }
+    if !isPaused {
+      let trouble = applier.trouble.map { ": \($0)" } ?? ""
+      log.debug("fetching pauses\(trouble)")
+      try consumer.pause(consumer.assignment)
+      isPaused = true
+    }
+    // Serves the group's callbacks; a paused consumer brings no records, and one that slipped through is not lost.
+    try poll(consumer, timeout: 0)
+  }
+
+  private func resume(_ consumer: Consumer) throws(KafkaError) {
+    guard isPaused else { return }
+    try consumer.resume(consumer.assignment)
+    isPaused = false
+    log.debug("fetching goes on")
+  }
+
+  // MARK: Acknowledging
+
+  private func takeOutcomes(_ consumer: Consumer) {
+    for outcome in thread.takeOutcomes() {
+      switch outcome.result {
+      case .success(let counts):
+        shared.add(counts)
+        applied.merge(outcome.nextOffsets) { max($0, $1) }
+        guard outcome.epoch == epoch else { continue }
+        for (partition, next) in outcome.nextOffsets {
+          do {
+            // False: the partition is not ours any more, and its new owner will do the records again.
+            _ = try consumer.storeOffset(partition, next: next)
+          } catch {
+            log.warning("storing the offset of \(partition): \(error)")
+          }
+        }
+      case .failure(.givenUp): break
+      case .failure(.final(let message)): failure = failure ?? WorkerError(message)
+      }
+    }
+  }
+
+  // MARK: Starting
+
+  /// Waits for the brokers as long as it takes, or with `untilCaughtUp` for one try.
+  /// - Returns: false when a stop was asked for meanwhile.
+  private func waitForTopics(_ consumer: Consumer) throws -> Bool {
+    let topics = configuration.topics
+    var backoff = Backoff(firstMilliseconds: 500)
+    while !shared.isStopRequested {
+      do {
+        _ = try consumer.partitions(of: topics.events + [topics.tasks, topics.deadLetters])
+        return true
+      } catch {
+        if error.isUnknownTopic {
+          throw WorkerError("\(error.message). Run: fanout topics create --brokers \(configuration.kafka.brokers)")
+        }
+        if configuration.untilCaughtUp || error.isAuthenticationFailure { throw error }
+        log.warning("can't reach Kafka at \(configuration.kafka.brokers) yet: \(error); trying again")
+        let end = Instant.after(milliseconds: backoff.nextMilliseconds())
+        while Instant.now < end && !shared.isStopRequested { pause(milliseconds: min(100, end.millisecondsFromNow)) }
+      }
+    }
+    return false
+  }
+}
+
+extension ConsumeLoop: RebalanceHandler {
+  func assigned(_ partitions: [TopicPartition], by consumer: Consumer) {
+    epoch += 1
+    shared.countRebalance()
+    log.info("assigned \(partitions.count) partitions")
+  }
+
+  /// Finishes what is at hand and commits it before the partitions go to others (SPEC 7, "partitions are revoked").
+  func revoked(_ partitions: [TopicPartition], by consumer: Consumer) {
+    let patience = Instant.after(milliseconds: Self.revokePatience)
+    let deadline = shared.stopDeadline.map { min($0, patience) } ?? patience
+    if !builder.batch.isEmpty {
+      _ = thread.waitUntilIdle(until: deadline)
+      if thread.hasRoom { thread.submit(builder.take(epoch: epoch)) }
+    }
+    let isDone = thread.waitUntilIdle(until: deadline)
+    takeOutcomes(consumer)
+    do {
+      try consumer.commitStored(timeoutMilliseconds: 5000)
+    } catch {
+      log.warning("committing before partitions are given up: \(error); their next owner repeats some records")
+    }
+    if !isDone {
+      log.warning("the work at hand was not finished in time; the partitions' next owner repeats it")
+      thread.discardWaiting()
+      // Of partitions that stay here, records at hand would be passed over: better to start again than to lose them.
+      if partitions.count < consumer.assignment.count {
+        failure = failure ?? WorkerError("the work at hand could not be finished before partitions were given up")
+      }
+    }
+    _ = builder.take(epoch: epoch)
+    epoch += 1
+    isPaused = false
+    log.info("gave up \(partitions.count) partitions")
+  }
+
+  /// The partitions have been given to others already: nothing can be committed.
+  func lost(_ partitions: [TopicPartition], by consumer: Consumer) {
+    thread.discardWaiting()
+    _ = builder.take(epoch: epoch)
+    epoch += 1
+    isPaused = false
+    log.warning("lost \(partitions.count) partitions; their next owner repeats what was not committed")
+  }
+}

@@ -1,0 +1,62 @@
+public import FanoutStore
+internal import Kafka
+internal import Synchronization
+
+/// A worker: consumes events and tasks, and keeps a store's views up to date, until it is stopped (SPEC 7).
+public final class Worker: Sendable {
+  private let configuration: WorkerConfiguration
+  private let store: any Store
+  private let log: Log
+  private let shared = SharedProgress()
+
+  public init(_ configuration: WorkerConfiguration, store: any Store, log: Log) {
+    self.configuration = configuration
+    self.store = store
+    self.log = log
+  }
+
+  /// Works on the calling thread until `stop` is called, or with `untilCaughtUp` until that is so. Blocks; give it a thread.
+  /// - Throws: `WorkerError` or `KafkaError` when it can't go on. Nothing is lost then: what was not acknowledged comes again.
+  public func run() throws {
+    let outlet = try Outlet(configuration: configuration.kafka, topics: configuration.topics)
+    defer { outlet.close() }
+    let applier = BatchApplier(
+      store: store, handover: outlet, deadLetters: outlet, sliceSize: configuration.sliceSize, log: log)
+    let thread = try ApplyThread(applier)
+    defer { thread.close(until: .after(milliseconds: 1000)) }
+    let loop = ConsumeLoop(configuration, applier: applier, thread: thread, outlet: outlet, shared: shared, log: log)
+    try loop.run()
+  }
+
+  /// Asks the worker to finish the batch at hand, commit and leave the group (SPEC 7, "SIGTERM"). Returns at once; any thread.
+  public func stop() {
+    shared.requestStop(gracePeriod: configuration.gracePeriod)
+  }
+
+  /// What has been done so far.
+  public var counts: WorkerCounts { shared.counts }
+}
+
+/// What a worker's threads and its owner tell each other.
+final class SharedProgress: Sendable {
+  private struct State {
+    var counts = WorkerCounts()
+    /// When a stop must be over; nil while none was asked for.
+    var stopDeadline: Instant?
+  }
+
+  private let state = Mutex(State())
+
+  var counts: WorkerCounts { state.withLock { $0.counts } }
+  var stopDeadline: Instant? { state.withLock { $0.stopDeadline } }
+  var isStopRequested: Bool { stopDeadline != nil }
+
+  func add(_ counts: WorkerCounts) { state.withLock { $0.counts.add(counts) } }
+  func countRebalance() { state.withLock { $0.counts.rebalances += 1 } }
+
+  func requestStop(gracePeriod: Int) {
+    state.withLock { state in
+      if state.stopDeadline == nil { state.stopDeadline = .after(milliseconds: gracePeriod) }
+    }
+  }
+}

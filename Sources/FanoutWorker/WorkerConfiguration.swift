@@ -1,0 +1,31 @@
+public import Kafka
+public import SocialEvents
+
+/// How a worker or a replay works.
+public struct WorkerConfiguration: Sendable {
+  public var kafka: ClientConfiguration
+  public var topics: Topics
+  /// The consumer group. All workers of one store share it.
+  public var group: String
+  /// A fan-out along more follow edges than this is cut into slices (SPEC 6).
+  public var sliceSize = 5000
+  /// The most records that are taken from Kafka and not yet acknowledged (SPEC 7, "memory").
+  public var maxInFlight = 15_000
+  /// The most bytes of record values in one batch, of which three may be in flight.
+  public var maxBatchBytes = 4 << 20
+  /// How long a batch may wait for more records, in milliseconds.
+  public var batchAge = 5
+  /// How long a stop may take, in milliseconds, before the batch at hand is given up (SPEC 7, "SIGTERM").
+  public var gracePeriod = 25_000
+  /// Ends when all that was in the topics at the start has been applied (SPEC 8, `--until-caught-up`).
+  public var untilCaughtUp = false
+
+  public init(kafka: ClientConfiguration, topics: Topics = Topics(), group: String = "fanout") {
+    self.kafka = kafka
+    self.topics = topics
+    self.group = group
+  }
+
+  /// Three batches are in flight at most: one is applied, one waits, one is gathered.
+  var maxBatchRecords: Int { max(1, maxInFlight / 3) }
+}

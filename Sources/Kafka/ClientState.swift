@@ -1,0 +1,129 @@
+internal import CRdKafka
+internal import Synchronization
+
+/// What librdkafka's callbacks reach through the opaque pointer: the part of a client that is shared with its threads.
+final class ClientState: Sendable {
+  /// The broker list as configured, for messages.
+  let brokers: String
+  let deliveries = DeliveryBook()
+  /// Rebalances that librdkafka announced and the consumer's thread has not carried out yet.
+  let rebalances = Mutex<[Rebalance]>([])
+
+  private let secrets: [String]
+  private let usesScram: Bool
+  private let onEvent: (@Sendable (ClientEvent) -> Void)?
+  private let memory = Mutex<Memory>(Memory())
+
+  private struct Memory {
+    /// The last error of librdkafka's error callback, until something works again.
+    var problem: KafkaError?
+    /// The last failure in the log. It knows the reason earlier than the error callback, which waits to be polled.
+    var lastFailure: String?
+  }
+
+  init(_ configuration: ClientConfiguration) {
+    brokers = configuration.brokers
+    onEvent = configuration.onEvent
+    secrets = configuration.properties
+      .filter { ClientConfiguration.isSecret(property: $0.name) && !$0.value.isEmpty }
+      .map(\.value)
+    usesScram = configuration.properties.contains {
+      ($0.name == "sasl.mechanisms" || $0.name == "sasl.mechanism") && $0.value.uppercased().hasPrefix("SCRAM")
+    }
+  }
+
+  /// The brokers were reached: what was wrong before no longer is.
+  func works() {
+    memory.withLock {
+      $0.problem = nil
+      $0.lastFailure = nil
+    }
+  }
+
+  var problem: KafkaError? { memory.withLock { $0.problem } }
+
+  /// A failed call's error, with the reason that librdkafka only logged: "timed out" alone helps nobody.
+  func explain(_ code: rd_kafka_resp_err_t, _ doing: String, detail: String? = nil, remedy: String? = nil)
+    -> KafkaError
+  {
+    let known = memory.withLock { $0.lastFailure ?? $0.problem?.message }
+    let plain = KafkaError(code, doing, detail: detail)
+    guard plain.isConnectionFailure || plain.isTimeout || plain.isAuthenticationFailure || plain.name == "_DESTROY"
+    else { return KafkaError(code, doing, detail: detail, remedy: remedy) }
+    var text = "can't reach Kafka at \(brokers): " + (detail ?? KafkaError.text(of: code) ?? plain.name)
+    if let known { text += " (\(known))" }
+    return KafkaError(code, doing, detail: text, remedy: remedy ?? scramRemedy(known ?? text))
+  }
+
+  /// librdkafka before 2.6.1 sends a SCRAM client-final message that brokers since 3.7.2/3.8.1 refuse (its #4895).
+  func scramRemedy(_ text: String) -> String? {
+    guard usesScram || text.contains("SCRAM"), rd_kafka_version() < 0x0206_01ff else { return nil }
+    let failed = ["authentic", "Authentic", "credential", "SASL"].contains { text.contains($0) }
+    guard failed else { return nil }
+    let version = unsafe rd_kafka_version_str().map { unsafe String(cString: $0) } ?? "?"
+    return
+      "This librdkafka \(version) can't log in with SCRAM to Kafka 3.7.2, 3.8.1, 3.9 or 4.x even when the password "
+      + "is right: install librdkafka 2.6.1 or newer, or use SASL PLAIN or OAUTHBEARER over TLS"
+  }
+
+  // MARK: What the callbacks call
+
+  func raised(_ code: rd_kafka_resp_err_t, reason: String, isFatal: Bool = false) {
+    let text = redact(reason)
+    let doing =
+      switch code {
+      case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__RESOLVE:
+        "can't reach Kafka at \(brokers)"
+      case RD_KAFKA_RESP_ERR__AUTHENTICATION: "can't log in to Kafka at \(brokers)"
+      default: "Kafka at \(brokers)"
+      }
+    let remedy = code == RD_KAFKA_RESP_ERR__AUTHENTICATION ? scramRemedy(text) : nil
+    let error = KafkaError(code, doing, detail: text, remedy: remedy, isFatal: isFatal)
+    if error.isConnectionFailure || error.isAuthenticationFailure || error.isFatal {
+      memory.withLock { state in
+        // "All brokers are down" follows the reason why; the reason is worth more.
+        let keeps = state.problem.map { $0.isAuthenticationFailure || $0.isFatal } ?? false
+        if !keeps || error.isFatal || error.isAuthenticationFailure { state.problem = error }
+      }
+    }
+    report(
+      ClientEvent(
+        level: error.isFatal ? .critical : .error, facility: error.name, message: error.message, error: error))
+  }
+
+  func logged(level: Int32, facility: String, text: String) {
+    let text = redact(text)
+    // Producers and consumers share one list of properties: that a property is for the other kind isn't news.
+    let isNoise = facility == "CONFWARN" && text.contains("will be ignored by this")
+    if level <= 4, facility != "CONFWARN" { memory.withLock { $0.lastFailure = text } }
+    guard onEvent != nil else { return }
+    let severity: ClientEvent.Level =
+      switch level {
+      case ...2: .critical
+      case 3: .error
+      case 4: .warning
+      case 5: .notice
+      case 6: .info
+      default: .debug
+      }
+    report(ClientEvent(level: isNoise ? .debug : severity, facility: facility, message: text, error: nil))
+  }
+
+  func report(_ event: ClientEvent) { onEvent?(event) }
+
+  func redact(_ text: String) -> String {
+    var text = text
+    for secret in secrets where text.contains(secret) { text = text.replacing(secret, with: "[redacted]") }
+    return text
+  }
+}
+
+/// A rebalance as librdkafka announced it.
+struct Rebalance: Sendable {
+  enum Kind: Sendable {
+    case assign, revoke
+    case failure(Int32)
+  }
+  let kind: Kind
+  let partitions: [TopicPartition]
+}

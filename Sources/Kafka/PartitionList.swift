@@ -1,0 +1,54 @@
+internal import CRdKafka
+
+/// Owns an `rd_kafka_topic_partition_list_t`: destroyed on every path.
+@safe struct PartitionList: ~Copyable {
+  let pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
+
+  /// A list of the given partitions, each with an offset where `offset` gives one.
+  init(_ partitions: some Collection<TopicPartition>, offset: (TopicPartition) -> Int64? = { _ in nil }) {
+    unsafe pointer = rd_kafka_topic_partition_list_new(Int32(clamping: partitions.count))
+    for partition in partitions {
+      let entry = unsafe rd_kafka_topic_partition_list_add(pointer, partition.topic, partition.partition)
+      if let offset = offset(partition) { unsafe entry?.pointee.offset = offset }
+    }
+  }
+
+  /// Takes over a list that librdkafka returned to the caller.
+  init(owning pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>) {
+    unsafe self.pointer = pointer
+  }
+
+  deinit { unsafe rd_kafka_topic_partition_list_destroy(pointer) }
+
+  /// Every entry: partition, offset, and its own error.
+  func visit(_ body: (TopicPartition, Int64, rd_kafka_resp_err_t) -> Void) {
+    unsafe PartitionList.visit(in: pointer, body)
+  }
+
+  /// The first entry that carries an error of its own.
+  var firstError: (partition: TopicPartition, code: rd_kafka_resp_err_t)? {
+    var first: (partition: TopicPartition, code: rd_kafka_resp_err_t)?
+    visit { partition, _, code in
+      if first == nil, code != RD_KAFKA_RESP_ERR_NO_ERROR { first = (partition, code) }
+    }
+    return first
+  }
+
+  static func names(in pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?) -> [TopicPartition] {
+    var names: [TopicPartition] = []
+    unsafe visit(in: pointer) { partition, _, _ in names.append(partition) }
+    return names
+  }
+
+  static func visit(
+    in pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?,
+    _ body: (TopicPartition, Int64, rd_kafka_resp_err_t) -> Void
+  ) {
+    guard let pointer = unsafe pointer, let elements = unsafe pointer.pointee.elems else { return }
+    for index in 0..<Int(unsafe pointer.pointee.cnt) {
+      let entry = unsafe elements[index]
+      guard let topic = unsafe entry.topic else { continue }
+      unsafe body(TopicPartition(topic: String(cString: topic), partition: entry.partition), entry.offset, entry.err)
+    }
+  }
+}

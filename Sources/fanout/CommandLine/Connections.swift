@@ -1,0 +1,80 @@
+internal import FanoutStore
+internal import FanoutWorker
+private import Glibc
+internal import Kafka
+internal import SQLiteStore
+internal import SocialEvents
+
+/// Makes of a command's options what they stand for.
+extension Arguments {
+  func topics() throws -> Topics { Topics(prefix: try string(.topicPrefix)) }
+
+  /// - Parameter log: receives what the Kafka client has to say.
+  func kafka(log: Log? = nil) throws -> ClientConfiguration {
+    var properties: [(name: String, value: String)] = []
+    for text in all(.kafka) {
+      guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+        throw UsageError("--kafka takes NAME=VALUE, such as --kafka security.protocol=ssl")
+      }
+      properties.append((String(text[..<equals]), String(text[text.index(after: equals)...])))
+    }
+    return ClientConfiguration(
+      brokers: try string(.brokers), clientID: "fanout-\(getpid())", properties: properties,
+      onEvent: log.map { log in
+        { event in
+          switch event.level {
+          case .debug, .info, .notice: log.debug("kafka: \(event)")
+          case .warning, .error, .critical: log.warning("kafka: \(event)")
+          }
+        }
+      })
+  }
+
+  func log() throws -> Log {
+    let name = try string(.logLevel)
+    guard let level = Log.Level(name: name) else {
+      throw UsageError("--log-level must be debug, info, warning or error, not \"\(name)\"")
+    }
+    return Log(level: level) { level, message in
+      note("\(Timestamp(microseconds: microsecondsSince1970())) \(level) \(message)")
+    }
+  }
+
+  /// The path of `--store sqlite:PATH`.
+  func storePath() throws -> String {
+    let text = try string(.store)
+    let scheme = "sqlite:"
+    guard text.hasPrefix(scheme), text.utf8.count > scheme.utf8.count else {
+      throw UsageError("--store must be sqlite:PATH, not \"\(text.hasPrefix("postgres") ? "postgres…" : text)\"")
+    }
+    return String(text.dropFirst(scheme.count))
+  }
+
+  /// The settings that were asked for; nil if none was, which takes a store as it is.
+  func settings() throws -> StoreSettings? {
+    let limit = try optionalNumber(.feedLimit, in: 1...1_000_000)
+    let ownPosts: Bool?
+    switch optional(.ownPosts) {
+    case nil: ownPosts = nil
+    case "on": ownPosts = true
+    case "off": ownPosts = false
+    case let other?: throw UsageError("--own-posts must be on or off, not \"\(other)\"")
+    }
+    if limit == nil && ownPosts == nil { return nil }
+    let standard = StoreSettings.standard
+    return StoreSettings(
+      feedLimit: limit ?? standard.feedLimit, includesOwnPosts: ownPosts ?? standard.includesOwnPosts)
+  }
+
+  func openStore(_ access: SQLiteStore.Access) throws -> SQLiteStore {
+    try SQLiteStore(path: try storePath(), access: access, settings: try settings())
+  }
+
+  func workerConfiguration(log: Log) throws -> WorkerConfiguration {
+    var configuration = WorkerConfiguration(
+      kafka: try kafka(log: log), topics: try topics(), group: try string(.group))
+    configuration.sliceSize = try number(.sliceSize, in: 1...1_000_000)
+    configuration.maxInFlight = try number(.maxInFlight, in: 3...10_000_000)
+    return configuration
+  }
+}

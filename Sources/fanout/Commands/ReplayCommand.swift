@@ -1,0 +1,70 @@
+private import Glibc
+internal import FanoutWorker
+internal import SocialEvents
+
+extension Option {
+  static let topics = Option(
+    name: "topics", placeholder: "A,B,…", help: "the topics to replay (all that hold events, if not given)")
+  static let fromTime = Option(
+    name: "from", placeholder: "TIME",
+    help: "from where: beginning, or a time such as 2026-07-25T10:00:00Z (the records' own timestamps)",
+    standard: "beginning")
+  static let replayGroup = Option(
+    name: "group", placeholder: "NAME", help: "the replay's own consumer group (a new one each time, if not given)")
+}
+
+extension Command {
+  static let replay = Command(
+    name: "replay",
+    summary: "apply topics again, from the beginning or a time",
+    details: """
+      Reads what is there when it begins, and ends. It has a consumer group of its own and never moves the workers' offsets.
+      Into the store in use it changes nothing; into an empty one it rebuilds everything. Large fan-outs are done by the
+      replay itself.
+      """,
+    options: [
+      .store, .brokers, .kafka, .topicPrefix, .topics, .fromTime, .replayGroup, .feedLimit, .ownPosts, .sliceSize,
+      .maxInFlight, .logLevel,
+    ]
+  ) { arguments in
+    try arguments.expectOperands(0...0)
+    let log = try arguments.log()
+    let group =
+      arguments.optional(.replayGroup) ?? "fanout-replay-\(microsecondsSince1970() / 1000)-\(getpid())"
+    let topics = try arguments.topics()
+    var configuration = WorkerConfiguration(kafka: try arguments.kafka(log: log), topics: topics, group: group)
+    configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
+    configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
+    let names = arguments.optional(.topics)?.split(separator: ",").map(String.init) ?? topics.events
+    for name in names where !(topics.events + [topics.tasks]).contains(name) {
+      throw UsageError("--topics: \(name) holds no events; choose from \(topics.events.joined(separator: ","))")
+    }
+    let replay = Replay(
+      configuration, topicNames: names, from: try start(arguments), store: try arguments.openStore(.readWrite), log: log)
+    Signals.ignoreBrokenPipes()
+    Signals.onTermination { replay.stop() }
+    let last = try replay.run { progress in
+      let share = progress.total > 0 ? Double(progress.done) / Double(progress.total) * 100 : 100
+      let remaining = progress.done < progress.total ? progress.remainingSeconds.map { ", \(fixed($0, 0)) s left" } : nil
+      note(
+        "replayed \(grouped(Int(progress.done))) of \(grouped(Int(progress.total))) offsets (\(fixed(share, 0)) %), "
+          + "\(grouped(progress.rate))/s\(remaining ?? "")")
+    }
+    Output().line(
+      "replayed \(last.counts.events) events in \(fixed(last.seconds, 1)) s: \(last.counts.changes) changes, "
+        + "\(last.counts.deliveries) deliveries, \(last.counts.deadLetters) invalid")
+    guard last.done >= last.total else {
+      throw CommandFailure("stopped before the end; begin again to replay the rest as well")
+    }
+    return .done
+  }
+
+  private static func start(_ arguments: Arguments) throws -> Replay.Start {
+    let text = try arguments.string(.fromTime)
+    if text == "beginning" { return .beginning }
+    guard let time = try? Timestamp(rfc3339: text) else {
+      throw UsageError("--from must be beginning or a time such as 2026-07-25T10:00:00Z, not \"\(text)\"")
+    }
+    return .time(milliseconds: time.microseconds / 1000)
+  }
+}

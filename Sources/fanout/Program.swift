@@ -1,0 +1,49 @@
+private import Glibc
+
+@main
+enum Program {
+  static let commands: [Command] =
+    [.demo, .dev, .topicsCreate, .topicsCheck, .emit, .worker, .replay] + [.show, .dump, .digest, .lag, .migrate, .bench]
+
+  static func main() {
+    exit(run(CommandLine.arguments.dropFirst()).rawValue)
+  }
+
+  private static func run(_ words: ArraySlice<String>) -> ExitCode {
+    do {
+      let help: Set<String> = ["--help", "-h", "help"]
+      guard let first = words.first else {
+        note(Help.overview(commands))
+        return .wrongUsage
+      }
+      if help.contains(first), words.count == 1 {
+        Output().line(Help.overview(commands))
+        return .done
+      }
+      let asked = help.contains(first) ? words.dropFirst() : words
+      guard let (command, rest) = find(asked) else {
+        throw UsageError("there is no command \"\(first)\". See: fanout --help")
+      }
+      if help.contains(first) || rest.contains("--help") || rest.contains("-h") {
+        Output().line(Help.text(of: command))
+        return .done
+      }
+      return try command.run(try Arguments(rest, for: command))
+    } catch let error as UsageError {
+      complain(error.description)
+      return .wrongUsage
+    } catch {
+      complain("\(error)")
+      return .failed
+    }
+  }
+
+  /// The command that the words begin with, and the words after it. A name of two words is found before one of one.
+  private static func find(_ words: ArraySlice<String>) -> (Command, ArraySlice<String>)? {
+    for count in [2, 1] where words.count >= count {
+      let name = words.prefix(count).joined(separator: " ")
+      if let command = commands.first(where: { $0.name == name }) { return (command, words.dropFirst(count)) }
+    }
+    return nil
+  }
+}
