@@ -18,16 +18,17 @@ extension Arguments {
       }
       properties.append((String(text[..<equals]), String(text[text.index(after: equals)...])))
     }
-    return ClientConfiguration(
-      brokers: try string(.brokers), clientID: "fanout-\(getpid())", properties: properties,
-      onEvent: log.map { log in
-        { event in
-          switch event.level {
-          case .debug, .info, .notice: log.debug("kafka: \(event)")
-          case .warning, .error, .critical: log.warning("kafka: \(event)")
-          }
+    var configuration = ClientConfiguration(
+      brokers: try string(.brokers), clientID: "fanout-\(getpid())", properties: properties)
+    if let log {
+      configuration.onEvent = { event in
+        switch event.level {
+        case .debug, .info, .notice: log.debug("kafka: \(event)")
+        case .warning, .error, .critical: log.warning("kafka: \(event)")
         }
-      })
+      }
+    }
+    return configuration
   }
 
   func log() throws -> Log {

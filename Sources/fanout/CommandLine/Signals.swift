@@ -26,6 +26,6 @@ enum Signals {
 
   /// A socket that the other side has closed is an error to handle, not a reason to die.
   static func ignoreBrokenPipes() {
-    unsafe signal(SIGPIPE, SIG_IGN)
+    signal(SIGPIPE, SIG_IGN)
   }
 }

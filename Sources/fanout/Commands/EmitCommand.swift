@@ -24,7 +24,7 @@ extension Command {
     var queued = 0
     var refused = 0
     try lines.forEachLine { number, line in
-      do throws(InvalidEvent) {
+      do {
         guard let line else {
           throw InvalidEvent(.tooLarge, "the line is longer than \(EventDecoder.maximumLength) bytes")
         }
@@ -75,7 +75,7 @@ struct LineReader: ~Copyable {
       name = "standard input"
       return
     }
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     name = path
     if descriptor < 0 { throw CommandFailure("can't open \(path): \(unsafe String(cString: strerror(errno)))") }
   }

@@ -1,5 +1,6 @@
 private import Glibc
 internal import FanoutWorker
+internal import SQLiteStore
 internal import SocialEvents
 
 extension Option {

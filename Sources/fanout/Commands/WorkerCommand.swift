@@ -1,4 +1,5 @@
 internal import FanoutWorker
+internal import SQLiteStore
 
 extension Option {
   static let untilCaughtUp = Option.flag(

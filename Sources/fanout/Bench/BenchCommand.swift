@@ -1,0 +1,3 @@
+extension Command {
+  static let bench = Command(name: "bench", summary: "measure", options: []) { _ in .done }
+}
