@@ -65,6 +65,11 @@ internal import Synchronization
     return KafkaError(code, "the Kafka client has failed for good", detail: state.redact(text), isFatal: true)
   }
 
+  /// Makes the client believe that it failed for good, as an idempotent producer can (#4438).
+  func injectFatalError() {
+    unsafe _ = rd_kafka_test_fatal_error(pointer, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "injected by a test")
+  }
+
   // MARK: Configuration
 
   private static func apply(

@@ -13,6 +13,8 @@ final class ClientState: Sendable {
   private let usesScram: Bool
   private let onEvent: (@Sendable (ClientEvent) -> Void)?
   private let memory = Mutex<Memory>(Memory())
+  /// Whether ``memory`` holds anything: asked for every record, where a lock would show.
+  private let isTroubled = Atomic<Bool>(false)
 
   private struct Memory {
     /// The last error of librdkafka's error callback, until something works again.
@@ -34,7 +36,9 @@ final class ClientState: Sendable {
 
   /// The brokers were reached: what was wrong before no longer is.
   func works() {
+    guard isTroubled.load(ordering: .relaxed) else { return }
     memory.withLock {
+      isTroubled.store(false, ordering: .relaxed)
       $0.problem = nil
       $0.lastFailure = nil
     }
@@ -79,11 +83,16 @@ final class ClientState: Sendable {
       }
     let remedy = code == RD_KAFKA_RESP_ERR__AUTHENTICATION ? scramRemedy(text) : nil
     let error = KafkaError(code, doing, detail: text, remedy: remedy, isFatal: isFatal)
-    if error.isConnectionFailure || error.isAuthenticationFailure || error.isFatal {
-      memory.withLock { state in
-        // "All brokers are down" follows the reason why; the reason is worth more.
-        let keeps = state.problem.map { $0.isAuthenticationFailure || $0.isFatal } ?? false
-        if !keeps || error.isFatal || error.isAuthenticationFailure { state.problem = error }
+    // One lost connection is no problem (idle ones are closed by design, brokers restart); all of them down is.
+    let isProblem = error.isAuthenticationFailure || error.isFatal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN
+    memory.withLock { state in
+      isTroubled.store(true, ordering: .relaxed)
+      // "All brokers are down" follows the refused login that is the reason for it.
+      let keeps = state.problem.map { $0.isAuthenticationFailure || $0.isFatal } ?? false
+      if isProblem, !keeps || error.isFatal || error.isAuthenticationFailure {
+        state.problem = KafkaError(
+          code, doing, detail: [text, state.lastFailure].compactMap { $0 }.joined(separator: "; "), remedy: remedy,
+          isFatal: isFatal)
       }
     }
     report(
@@ -94,8 +103,14 @@ final class ClientState: Sendable {
   func logged(level: Int32, facility: String, text: String) {
     let text = redact(text)
     // Producers and consumers share one list of properties: that a property is for the other kind isn't news.
-    let isNoise = facility == "CONFWARN" && text.contains("will be ignored by this")
-    if level <= 4, facility != "CONFWARN" { memory.withLock { $0.lastFailure = text } }
+    // And the embedded broker is too plain for a request that Kafka has known since 0.11.
+    let isNoise = (facility == "CONFWARN" && text.contains("will be ignored by this")) || facility == "AUTOCREATE"
+    if level <= 4, facility == "FAIL" || facility == "ERROR" {
+      memory.withLock {
+        isTroubled.store(true, ordering: .relaxed)
+        $0.lastFailure = text
+      }
+    }
     guard onEvent != nil else { return }
     let severity: ClientEvent.Level =
       switch level {

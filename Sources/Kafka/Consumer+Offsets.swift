@@ -1,4 +1,5 @@
 internal import CRdKafka
+internal import Glibc
 
 extension Consumer {
   // MARK: Storing and committing
@@ -86,12 +87,16 @@ extension Consumer {
     let doing = "asking for the first and last offset of \(partition)"
     try open(doing)
     var (low, high): (Int64, Int64) = (0, 0)
-    let code = unsafe rd_kafka_query_watermark_offsets(
-      client.pointer, partition.topic, partition.partition, &low, &high, Int32(clamping: timeoutMilliseconds))
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw client.state.explain(code, doing, remedy: DeliveryBook.remedy(code))
+    let deadline = Deadline(milliseconds: timeoutMilliseconds)
+    while true {
+      let code = unsafe rd_kafka_query_watermark_offsets(
+        client.pointer, partition.topic, partition.partition, &low, &high, max(deadline.remaining, 1))
+      if code == RD_KAFKA_RESP_ERR_NO_ERROR { return (low, high) }
+      let error = client.state.explain(code, doing, remedy: DeliveryBook.remedy(code))
+      // A topic that was just made, or a leader that just changed: the next answer comes from the right broker.
+      guard error.isRetriable, !error.isTimeout, !deadline.hasPassed else { throw error }
+      usleep(50_000)
     }
-    return (low, high)
   }
 
   /// The offset of each partition's first record of that time or later. A partition that has none is left out.

@@ -19,7 +19,7 @@ extension Consumer {
   public func poll(
     max: Int, timeoutMilliseconds: Int, lingerMilliseconds: Int = 0, _ body: (borrowing ConsumedRecord) -> Void
   ) throws(KafkaError) -> Int {
-    try open("polling")
+    guard phase == .open else { throw .closed("polling") }
     guard max > 0 else { return 0 }
     // The batch call waits until it is full or its whole timeout is over, so the first record is waited for alone.
     var (taken, count) = receive(1, Int32(clamping: timeoutMilliseconds), body)
@@ -72,7 +72,7 @@ extension Consumer {
       unsafe rd_kafka_message_destroy(message)
       unsafe slots[slot] = nil
     }
-    if records > 0, client.state.problem != nil { client.state.works() }
+    if records > 0 { client.state.works() }
     return (taken, records)
   }
 
@@ -100,7 +100,7 @@ extension Consumer {
       guard let index, partition >= 0 else { return }
       growProgress(index, Int(partition))
       unsafe progress[index][Int(partition)].end = message.pointee.offset
-      if client.state.problem != nil { client.state.works() }
+      client.state.works()
       return
     }
     let text = unsafe rd_kafka_message_errstr(message).map { unsafe String(cString: $0) }

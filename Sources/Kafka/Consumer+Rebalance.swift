@@ -53,7 +53,7 @@ extension Consumer {
   }
 
   /// librdkafka keeps a partition paused beyond its revocation: it would stay silent when it came back.
-  private func unpauseRevoked(_ partitions: [TopicPartition]) {
+  func unpauseRevoked(_ partitions: [TopicPartition]) {
     let stale = paused.intersection(partitions)
     if stale.isEmpty { return }
     paused.subtract(stale)
@@ -79,9 +79,12 @@ extension Consumer {
   ///   out when the session times out. Calling it again does nothing and returns true.
   @discardableResult
   public func close(timeoutMilliseconds: Int) -> Bool {
-    if isClosed { return true }
-    isClosed = true
-    defer { handler = nil }
+    guard phase == .open else { return true }
+    phase = .closing
+    defer {
+      phase = .closed
+      handler = nil
+    }
     let deadline = Deadline(milliseconds: timeoutMilliseconds)
     guard leaveGroup(deadline) else { return false }
     unsafe rd_kafka_queue_destroy(queue)
@@ -98,6 +101,7 @@ extension Consumer {
           level: .warning, facility: "CLOSE",
           message: unsafe KafkaError.consuming(error, "closing the consumer").message,
           error: nil))
+      handler?.lost(assignment, by: self)
       return true
     }
     while unsafe rd_kafka_consumer_closed(client.pointer) == 0 {

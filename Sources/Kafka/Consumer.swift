@@ -50,7 +50,10 @@ internal import Synchronization
   var batchTopics: [(pointer: OpaquePointer, index: Int)] = unsafe []
   /// A failure met where it could not be thrown.
   var pendingError: KafkaError?
-  var isClosed = false
+  var phase = Phase.open
+
+  /// While closing, the handler still stores and commits.
+  enum Phase { case open, closing, closed }
 
   struct Progress {
     /// The offset after the last record delivered, -1 when none was.
@@ -120,7 +123,17 @@ internal import Synchronization
   public var problem: KafkaError? { client.state.problem }
 
   /// Set when the client can't go on: close it and create another.
-  public var fatalError: KafkaError? { isClosed ? nil : client.fatalError }
+  public var fatalError: KafkaError? { phase == .closed ? nil : client.fatalError }
+
+  /// Asks the brokers for a sign of life, which also clears ``problem`` when they give one: an idle consumer doesn't
+  /// notice by itself that they are back.
+  public func checkConnection(timeoutMilliseconds: Int = 5_000) throws(KafkaError) {
+    try open("connecting to Kafka")
+    try Metadata.checkConnection(client, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// For tests.
+  package func injectFatalError() { client.injectFatalError() }
 
   // MARK: What to read
 
@@ -152,12 +165,13 @@ internal import Synchronization
       throw KafkaError(code, "assigning \(partitions.map(\.description).joined(separator: ", "))")
     }
     epoch += 1
-    forget(partitions)
+    unpauseRevoked(Array(paused))
+    for index in progress.indices { progress[index].removeAll() }
   }
 
   /// The partitions this consumer reads now.
   public var assignment: [TopicPartition] {
-    if isClosed { return [] }
+    if phase == .closed { return [] }
     var list: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?
     guard unsafe rd_kafka_assignment(client.pointer, &list) == RD_KAFKA_RESP_ERR_NO_ERROR, let list = unsafe list
     else { return [] }
@@ -168,7 +182,7 @@ internal import Synchronization
   }
 
   func open(_ doing: String) throws(KafkaError) {
-    if isClosed { throw .closed(doing) }
+    if phase == .closed { throw .closed(doing) }
   }
 
   /// The index of a topic in ``topicNames``, which it joins if it is new.

@@ -22,7 +22,7 @@ final class DeliveryBook: Sendable {
     var failure: KafkaError?
     if code == RD_KAFKA_RESP_ERR_NO_ERROR {
       delivered.add(1, ordering: .releasing)
-      if state.problem != nil { state.works() }
+      state.works()
     } else {
       let error = unsafe state.explain(
         code, "sending a record to \(DeliveryBook.topic(of: message))", remedy: DeliveryBook.remedy(code))

@@ -13,6 +13,12 @@ internal import Synchronization
   /// The broker ids are 1 to this.
   public let brokerCount: Int
 
+  /// Properties for clients of the embedded broker: with the usual session timeout of 45 s its second rebalance would
+  /// take 44 s.
+  public static var clientProperties: [(name: String, value: String)] {
+    [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
+  }
+
   private let owner: ClientHandle
   private let cluster: Mutex<OpaquePointer?>
 

@@ -20,6 +20,15 @@ public struct ClusterMetadata: Sendable {
 }
 
 enum Metadata {
+  /// Asks any broker for the list of all.
+  static func checkConnection(_ client: ClientHandle, timeoutMilliseconds: Int) throws(KafkaError) {
+    var answer: UnsafePointer<rd_kafka_metadata>?
+    let code = unsafe rd_kafka_metadata(client.pointer, 0, nil, &answer, Int32(clamping: timeoutMilliseconds))
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw client.state.explain(code, "connecting to Kafka") }
+    if let answer = unsafe answer { unsafe rd_kafka_metadata_destroy(answer) }
+    client.state.works()
+  }
+
   /// Asks the brokers about one topic, or about all of them.
   ///
   /// - Throws: brokers that can't be reached. A topic's own error is in its entry.

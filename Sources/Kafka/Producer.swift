@@ -28,7 +28,9 @@ internal import Synchronization
   /// - Throws: a property that doesn't exist or doesn't take its value, by name. Brokers that can't be reached are not
   ///   an error here: see ``warm(topics:timeoutMilliseconds:)`` and ``problem``.
   public init(_ configuration: ClientConfiguration, mode: Mode = .lowLatency) throws(KafkaError) {
-    let client = try ClientHandle(.producer, configuration, defaults: Producer.defaults(mode))
+    let client = try ClientHandle(
+      .producer, configuration, defaults: Producer.defaults(mode),
+      required: [("delivery.report.only.error", "false", "acknowledgements are counted by delivery reports")])
     self.client = client
     // 0 means no limit.
     let configured = client.setting("message.timeout.ms").flatMap { Int($0) } ?? 300_000
@@ -86,6 +88,16 @@ internal import Synchronization
     defer { gate.leave() }
     return client.fatalError
   }
+
+  /// Asks the brokers for a sign of life, which also clears ``problem`` when they give one.
+  public func checkConnection(timeoutMilliseconds: Int = 5_000) throws(KafkaError) {
+    guard gate.enter() else { throw .closed("connecting to Kafka") }
+    defer { gate.leave() }
+    try Metadata.checkConnection(client, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// For tests.
+  package func injectFatalError() { client.injectFatalError() }
 
   // MARK: Life
 

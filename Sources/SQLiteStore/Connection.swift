@@ -1,22 +1,22 @@
 internal import CSQLite
-internal import FanoutStore
+package import FanoutStore
 internal import SocialEvents
 private import Synchronization
 
 /// An open database. Not Sendable: whoever holds it is the only one to use it.
 @safe
-final class Connection {
+package final class Connection {
   private let handle: OpaquePointer
   private var statements: [String: Statement] = [:]
 
-  enum Access {
+  package enum Access {
     case readOnly
     case readWrite
     /// Also makes the file when there is none.
     case create
   }
 
-  init(path: String, access: Access) throws(StoreError) {
+  package init(path: String, access: Access) throws(StoreError) {
     let flags =
       switch access {
       case .readOnly: SQLITE_OPEN_READONLY
@@ -51,12 +51,12 @@ final class Connection {
   }
 
   /// Runs statements that return nothing.
-  func execute(_ sql: String) throws(StoreError) {
+  package func execute(_ sql: String) throws(StoreError) {
     try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
   /// The prepared statement of `sql`, kept for the next time.
-  func statement(_ sql: String) throws(StoreError) -> Statement {
+  package func statement(_ sql: String) throws(StoreError) -> Statement {
     if let known = statements[sql] { return known }
     var prepared: OpaquePointer?
     try check(unsafe sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
@@ -67,10 +67,10 @@ final class Connection {
   }
 
   /// Rows changed by the last INSERT, UPDATE or DELETE.
-  var changes: Int { unsafe Int(sqlite3_changes64(handle)) }
+  package var changes: Int { unsafe Int(sqlite3_changes64(handle)) }
 
   /// Runs `body` in one transaction that holds the write lock from its start, so that what it reads stays true until it commits.
-  func write<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+  package func write<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
     try transaction("BEGIN IMMEDIATE", body)
   }
 
@@ -140,7 +140,7 @@ final class SharedConnection: Sendable {
 
 /// A prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 @safe
-final class Statement {
+package final class Statement {
   private let pointer: OpaquePointer
   private unowned let connection: Connection
 
@@ -155,13 +155,13 @@ final class Statement {
 
   // MARK: Parameters
 
-  func bind(_ index: Int32, _ value: Int64) {
+  package func bind(_ index: Int32, _ value: Int64) {
     _ = unsafe sqlite3_bind_int64(pointer, index, value)
   }
-  func bind(_ index: Int32, _ value: Int) {
+  package func bind(_ index: Int32, _ value: Int) {
     bind(index, Int64(value))
   }
-  func bind(_ index: Int32, _ value: String?) {
+  package func bind(_ index: Int32, _ value: String?) {
     guard var value else {
       _ = unsafe sqlite3_bind_null(pointer, index)
       return
@@ -173,7 +173,7 @@ final class Statement {
       }
     }
   }
-  func bind(_ index: Int32, _ key: StoreKey) {
+  package func bind(_ index: Int32, _ key: StoreKey) {
     var words = (key.high.bigEndian, key.low.bigEndian)
     unsafe withUnsafeBytes(of: &words) {
       _ = unsafe fanout_sqlite3_bind_blob_copied(pointer, index, $0.baseAddress, 16)
@@ -183,20 +183,20 @@ final class Statement {
   // MARK: Running
 
   /// Runs to the end and makes ready for the next time.
-  func run() throws(StoreError) {
+  package func run() throws(StoreError) {
     defer { reset() }
     while try step() {}
   }
 
   /// Whether there is a row. After the last, or an error, call `reset`.
-  func step() throws(StoreError) -> Bool {
+  package func step() throws(StoreError) -> Bool {
     let code = unsafe sqlite3_step(pointer)
     if code == SQLITE_ROW { return true }
     try connection.check(code)
     return false
   }
 
-  func reset() {
+  package func reset() {
     // Repeats the error of the last step, which has been reported.
     _ = unsafe sqlite3_reset(pointer)
   }
@@ -216,14 +216,14 @@ final class Statement {
   }
 
   /// What `row` makes of the first row, or nil if there is none.
-  func first<T>(_ row: () -> T) throws(StoreError) -> T? {
+  package func first<T>(_ row: () -> T) throws(StoreError) -> T? {
     defer { reset() }
     return try step() ? row() : nil
   }
 
   // MARK: Columns
 
-  func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(pointer, column) }
+  package func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(pointer, column) }
   func timestamp(_ column: Int32) -> Timestamp { Timestamp(microseconds: integer(column)) }
   func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(pointer, column) == SQLITE_NULL }
 

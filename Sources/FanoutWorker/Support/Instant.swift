@@ -38,7 +38,7 @@ package func microsecondsSince1970() -> Int64 {
 }
 
 /// Blocks the calling thread.
-func pause(milliseconds: Int) {
+package func pause(milliseconds: Int) {
   var time = timespec(tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
   unsafe nanosleep(&time, nil)
 }

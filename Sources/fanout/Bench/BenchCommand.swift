@@ -1,3 +1,100 @@
+internal import FanoutWorker
+internal import Kafka
+internal import SocialEvents
+
+extension Option {
+  static let benchBrokers = Option(
+    name: "brokers", placeholder: "HOST:PORT,…", help: "a real Kafka to measure on (an embedded broker, if not given)")
+  static let scale = Option(
+    name: "scale", placeholder: "N", help: "events of the larger benchmarks, in thousands", standard: "100")
+  static let rounds = Option(name: "rounds", placeholder: "N", help: "how often each measurement is made", standard: "3")
+}
+
 extension Command {
-  static let bench = Command(name: "bench", summary: "measure", options: []) { _ in .done }
+  private static let benchmarks: [(name: String, run: @Sendable (BenchContext) throws -> Void)] = [
+    ("decode", DecodeBench.run), ("emit", EmitBench.run), ("deliveries", DeliveryBench.run), ("edges", EdgeBench.run),
+    ("history", HistoryBench.run), ("memory", MemoryBench.run),
+  ]
+
+  static let bench = Command(
+    name: "bench", operands: "[decode] [emit] [deliveries] [edges] [history] [memory]",
+    summary: "measure this machine: rates, ratios to plain ways of doing the same, and peak memory",
+    details: """
+      All benchmarks, or those named. Each ratio is taken within one run, the two sides in turns. Rates are medians.
+        decode      events decoded a second, beside Foundation's JSONDecoder on the same bytes
+        emit        events emitted and acknowledged a second
+        deliveries  feed rows written a second by fan-outs, beside INSERT OR IGNORE INTO feed SELECT … with text ids
+        edges       likes, favorites and follows from Kafka to the store, beside a loop that upserts row by row
+        history     a mixed history from Kafka to the store, all views
+        memory      peak resident size of a worker, on small and large backlogs and fan-outs
+      """,
+    options: [.benchBrokers, .kafka, .scale, .rounds]
+  ) { arguments in
+    for name in arguments.operands where !benchmarks.contains(where: { $0.name == name }) {
+      throw UsageError("there is no benchmark \"\(name)\"; choose from \(benchmarks.map(\.name).joined(separator: ", "))")
+    }
+    Signals.ignoreBrokenPipes()
+    let context = try BenchContext(arguments)
+    for (name, run) in benchmarks where arguments.operands.isEmpty || arguments.operands.contains(name) {
+      try run(context)
+    }
+    return .done
+  }
+}
+
+/// What benchmarks share: where they measure, how much, and how they print.
+final class BenchContext {
+  let events: Int
+  let rounds: Int
+  let folder: TemporaryFolder
+  private let realKafka: ClientConfiguration?
+  private let output = Output()
+  private var serial = 0
+
+  init(_ arguments: Arguments) throws {
+    events = try arguments.number(.scale, in: 1...10_000) * 1000
+    rounds = try arguments.number(.rounds, in: 1...100)
+    folder = try TemporaryFolder()
+    realKafka = arguments.optional(.benchBrokers) == nil ? nil : try arguments.kafka()
+  }
+
+  /// Topics of their own on the real Kafka, or an embedded broker that lives as long as `body`.
+  func withTopics<T>(partitions: Int = 12, _ body: (ClientConfiguration, Topics) throws -> T) throws -> T {
+    serial += 1
+    let topics = Topics(prefix: "bench-\(microsecondsSince1970())-\(serial).")
+    if let realKafka {
+      let specs = topics.all.map { Admin.TopicSpec(name: $0, partitions: partitions) }
+      _ = try Admin.createTopics(specs, with: realKafka)
+      try TopicLayout.waitForLeaders(of: topics.all, realKafka)
+      return try body(realKafka, topics)
+    }
+    let broker = try EmbeddedBroker(topics: topics.all.map { ($0, partitions) })
+    defer { broker.close() }
+    return try body(ClientConfiguration(brokers: broker.bootstrapServers), topics)
+  }
+
+  var brokerName: String { realKafka == nil ? "embedded broker" : "real Kafka" }
+
+  /// A path for a new store.
+  func newPath() -> String {
+    serial += 1
+    return "\(folder.path)/bench-\(serial).db"
+  }
+
+  func report(_ name: String, _ text: String) {
+    output.line("\(Help.pad(name, 12))\(text)")
+    output.flush()
+  }
+
+  /// Runs `body` and gives its time in seconds.
+  static func time(_ body: () throws -> Void) rethrows -> Double {
+    let start = Instant.now
+    try body()
+    return Instant.now.seconds(since: start)
+  }
+
+  static func median(_ values: [Double]) -> Double {
+    let sorted = values.sorted()
+    return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+  }
 }

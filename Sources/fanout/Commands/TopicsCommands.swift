@@ -1,3 +1,4 @@
+internal import FanoutWorker
 internal import Kafka
 internal import SocialEvents
 
@@ -38,6 +39,7 @@ extension Command {
         configuration: TopicLayout.settings(of: name, topics, isCompact: isCompact))
     }
     let outcomes = try Admin.createTopics(specs, with: kafka)
+    try TopicLayout.waitForLeaders(of: specs.map(\.name), kafka)
     let output = Output()
     var failures = 0
     for name in topics.all {
@@ -120,6 +122,17 @@ enum TopicLayout {
       found[topic.name] = topic.partitionCount
     }
     return found
+  }
+
+  /// Returns once the brokers answer for topics that were just made, so that the next command finds them.
+  static func waitForLeaders(of names: [String], _ kafka: ClientConfiguration) throws {
+    if names.isEmpty { return }
+    let deadline = Instant.after(milliseconds: 15_000)
+    while Instant.now < deadline {
+      let ready = try Admin.metadata(with: kafka).topics.filter { $0.error == nil && $0.partitionCount > 0 }.map(\.name)
+      if Set(names).isSubset(of: ready) { return }
+      pause(milliseconds: 50)
+    }
   }
 
   static func settings(of name: String, _ topics: Topics, isCompact: Bool) -> [String: String] {

@@ -146,7 +146,7 @@ private final class Demo {
     while worker.counts.records < emitted {
       if let message = failure.message { throw CommandFailure(message) }
       if Instant.now > deadline { throw CommandFailure("the worker did not apply the events in 30 s") }
-      usleep(5000)
+      pause(milliseconds: 5)
     }
   }
 
