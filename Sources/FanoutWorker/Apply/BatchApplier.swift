@@ -49,9 +49,12 @@ final class BatchApplier: Sendable {
     var facts = batch.facts
     facts.reduce()
     let traces = batch.traces
+    let began = Instant.now
+    var haveFacts = began
 
     if !facts.isEmpty {
       counts.changes = try persist("committing facts", &counts.retries, isGivenUp) { try self.store.commitFacts(facts) }
+      haveFacts = .now
       let derivation = try persist("deriving views", &counts.retries, isGivenUp) {
         try self.store.deriveViews(of: facts, sliceSize: self.sliceSize)
       }
@@ -63,6 +66,7 @@ final class BatchApplier: Sendable {
         counts.slicesHandedOver += derivation.slices.count
       }
     }
+    let haveViews = Instant.now
     for slice in batch.slices {
       counts.deliveries += try persist("deriving a slice", &counts.retries, isGivenUp) {
         try self.store.derive(slice, sliceSize: self.sliceSize)
@@ -77,6 +81,11 @@ final class BatchApplier: Sendable {
       counts.deadLetters += letters.count
       for letter in letters { log.warning(Self.line(letter)) }
     }
+    let done = Instant.now
+    log.debug(
+      "applied a batch: records=\(counts.records) changes=\(counts.changes) deliveries=\(counts.deliveries) "
+        + "facts_us=\(haveFacts.microseconds(since: began)) views_us=\(haveViews.microseconds(since: haveFacts)) "
+        + "rest_us=\(done.microseconds(since: haveViews))")
     return counts
   }
 

@@ -22,6 +22,8 @@ package struct Instant: Comparable, Sendable {
   /// Seconds from `start` to this moment.
   package func seconds(since start: Instant) -> Double { Double(nanoseconds - start.nanoseconds) / 1e9 }
 
+  func microseconds(since start: Instant) -> Int64 { (nanoseconds - start.nanoseconds) / 1000 }
+
   /// Whole milliseconds from now to this moment, rounded up; 0 if it has passed.
   package var millisecondsFromNow: Int { max(0, Int((nanoseconds - Instant.now.nanoseconds + 999_999) / 1_000_000)) }
 
