@@ -44,7 +44,8 @@ let package = Package(
     .executableTarget(
       name: "fanout", dependencies: ["FanoutWorker", "FanoutProducer", "SQLiteStore"], swiftSettings: strict),
 
-    .testTarget(name: "SocialEventsTests", dependencies: ["SocialEvents"], swiftSettings: strict),
+    .testTarget(
+      name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
   ]
 )

@@ -10,7 +10,7 @@ public struct EventEncoder: Sendable {
   public func appendData(of event: Event, to bytes: inout [UInt8]) throws(InvalidEvent) {
     try Self.check(event)
     let start = bytes.count
-    Self.appendAssertion(event.assertion, to: &bytes)
+    Self.appendAssertion(event.assertion, onOneLine: false, to: &bytes)
     try Self.checkLength(&bytes, from: start)
   }
 
@@ -34,10 +34,7 @@ public struct EventEncoder: Sendable {
       appendJSONString(traceparent, to: &bytes)
     }
     bytes.append(literal: #","data":"#)
-    let data = bytes.count
-    Self.appendAssertion(event.assertion, to: &bytes)
-    // No string holds a raw line break, so any is white space inside `extra`.
-    for index in data..<bytes.count where bytes[index] == 0x0A || bytes[index] == 0x0D { bytes[index] = 0x20 }
+    Self.appendAssertion(event.assertion, onOneLine: true, to: &bytes)
     bytes.append(UInt8(ascii: "}"))
     try Self.checkLength(&bytes, from: start)
   }
@@ -98,14 +95,14 @@ public struct EventEncoder: Sendable {
 
   // MARK: The data object
 
-  private static func appendAssertion(_ assertion: Assertion, to bytes: inout [UInt8]) {
+  private static func appendAssertion(_ assertion: Assertion, onOneLine: Bool, to bytes: inout [UInt8]) {
     switch assertion {
     case .present(let edge, let silent, let extra):
       appendEdge(edge, to: &bytes)
       if silent { bytes.append(literal: #","silent":true"#) }
       if let extra {
         bytes.append(literal: #","extra":"#)
-        bytes.append(contentsOf: extra.utf8)
+        if onOneLine { appendJSONOnOneLine(extra, to: &bytes) } else { bytes.append(contentsOf: extra.utf8.span) }
       }
     case .absent(let edge):
       appendEdge(edge, to: &bytes)

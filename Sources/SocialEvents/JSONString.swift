@@ -12,6 +12,15 @@ package func appendJSONString(_ string: String, to bytes: inout [UInt8]) {
   bytes.append(UInt8(ascii: "\""))
 }
 
+/// Appends JSON that is known to be valid, line breaks replaced by spaces, so that it fits into a line of NDJSON.
+///
+/// It means the same: a string holds no raw line break, so any that there is stands between tokens.
+package func appendJSONOnOneLine(_ json: String, to bytes: inout [UInt8]) {
+  let start = bytes.count
+  bytes.append(contentsOf: json.utf8.span)
+  for index in start..<bytes.count where bytes[index] == 0x0A || bytes[index] == 0x0D { bytes[index] = 0x20 }
+}
+
 private func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
   bytes.append(UInt8(ascii: "\\"))
   switch byte {
