@@ -17,8 +17,8 @@ struct EventAttributes {
     }
   }
 
-  private(set) var id: EventID?
-  private(set) var source: String?
+  var id: EventID?
+  var source: String?
   private(set) var type: EventType?
   private(set) var time: Timestamp?
   var traceparent: String?

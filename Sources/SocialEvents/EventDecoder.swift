@@ -67,7 +67,8 @@ public struct EventDecoder: Sendable {
         throw error.invalidEvent
       }
       try contentType.check()
-      return try Self.event(attributes, members, value)
+      var attributes = attributes
+      return try Self.event(&attributes, members, value)
     }
     return try Self.structured(value, traceparent: attributes.traceparent, contentType: contentType).event
   }
@@ -111,7 +112,7 @@ public struct EventDecoder: Sendable {
         attributes.takeTraceparent(bytes.extracting(token.range))
       }
     }
-    return (try event(attributes, members, bytes), members[.data].range)
+    return (try event(&attributes, members, bytes), members[.data].range)
   }
 
   private static func checkLength(_ bytes: Span<UInt8>) throws(InvalidEvent) {
@@ -120,12 +121,14 @@ public struct EventDecoder: Sendable {
     }
   }
 
+  /// - Parameter attributes: used up, which saves counting references to their strings.
   @inline(__always)
   private static func event(
-    _ attributes: EventAttributes, _ members: borrowing EventMembers, _ bytes: Span<UInt8>
+    _ attributes: inout EventAttributes, _ members: borrowing EventMembers, _ bytes: Span<UInt8>
   ) throws(InvalidEvent) -> Event {
     try attributes.check()
-    guard let id = attributes.id, let source = attributes.source, let type = attributes.type, let time = attributes.time
+    guard let id = attributes.id.take(), let source = attributes.source.take(), let type = attributes.type,
+      let time = attributes.time
     else { throw InvalidEvent(.missingMember, "an attribute is missing") }
     switch members[.data].kind {
     case .object: break
@@ -134,7 +137,7 @@ public struct EventDecoder: Sendable {
     }
     return Event(
       id: id, source: source, time: time, assertion: try members.assertion(type, bytes),
-      traceparent: attributes.traceparent)
+      traceparent: attributes.traceparent.take())
   }
 }
 

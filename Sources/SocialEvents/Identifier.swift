@@ -85,13 +85,17 @@ public struct Identifier<Kind: IdentifierKind>: Sendable {
 
 extension Identifier: Hashable, Comparable {
   public static func == (a: Self, b: Self) -> Bool {
-    a.string.utf8.elementsEqual(b.string.utf8)
+    // Different strings have different bytes. Equal ones have the same bytes if they are ASCII, as nearly all are; others
+    // may be two spellings of one text.
+    a.string == b.string && (a.string.utf8Span.isKnownASCII || a.string.utf8.elementsEqual(b.string.utf8))
   }
   public static func < (a: Self, b: Self) -> Bool {
-    a.string.utf8.lexicographicallyPrecedes(b.string.utf8)
+    // The standard library compares ASCII by its bytes, and faster than this could.
+    if a.string.utf8Span.isKnownASCII && b.string.utf8Span.isKnownASCII { return a.string < b.string }
+    return a.string.utf8.lexicographicallyPrecedes(b.string.utf8)
   }
   public func hash(into hasher: inout Hasher) {
-    for byte in string.utf8 { hasher.combine(byte) }
+    unsafe string.utf8.span.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     hasher.combine(0xFF as UInt8)
   }
 }

@@ -120,13 +120,24 @@ extension Timestamp: CustomStringConvertible {
   ///
   /// A year outside 0 to 9999, which no event has, gets the sign or the digits that it needs.
   public var description: String {
-    var text: [UInt8] = []
-    appendRFC3339(to: &text)
-    return String(decoding: text, as: UTF8.self)
+    let (year, text) = formatted
+    if let year { return String(year) + String(utf8: text.span.extracting(droppingFirst: 4)) }
+    return String(utf8: text.span)
   }
 
   /// Appends what ``description`` says.
-  package func appendRFC3339(to text: inout [UInt8]) {
+  package func appendRFC3339(to bytes: inout [UInt8]) {
+    let (year, text) = formatted
+    if let year {
+      bytes.append(contentsOf: String(year).utf8)
+      bytes.append(contentsOf: text.span.extracting(droppingFirst: 4))
+    } else {
+      bytes.append(contentsOf: text.span)
+    }
+  }
+
+  /// The text, and the year to put in the place of its first four digits if they have no room for it.
+  private var formatted: (year: Int64?, text: InlineArray<27, UInt8>) {
     let (seconds, fraction) = microseconds.flooredDivision(by: 1_000_000)
     let (days, secondOfDay) = seconds.flooredDivision(by: 86400)
     // Days since 0000-03-01, in 400-year cycles of years that begin in March.
@@ -138,27 +149,26 @@ extension Timestamp: CustomStringConvertible {
     let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
     let year = cycle * 400 + yearOfCycle + (month <= 2 ? 1 : 0)
 
-    if 0...9999 ~= year {
-      text.appendTwoDigits(year / 100)
-      text.appendTwoDigits(year % 100)
-    } else {
-      text.append(contentsOf: String(year).utf8)
+    var text = InlineArray<27, UInt8>(repeating: UInt8(ascii: "-"))
+    let fits = 0...9999 ~= year
+    if fits {
+      text.setTwoDigits(year / 100, at: 0)
+      text.setTwoDigits(year % 100, at: 2)
     }
-    text.append(UInt8(ascii: "-"))
-    text.appendTwoDigits(month)
-    text.append(UInt8(ascii: "-"))
-    text.appendTwoDigits(day)
-    text.append(UInt8(ascii: "T"))
-    text.appendTwoDigits(secondOfDay / 3600)
-    text.append(UInt8(ascii: ":"))
-    text.appendTwoDigits(secondOfDay / 60 % 60)
-    text.append(UInt8(ascii: ":"))
-    text.appendTwoDigits(secondOfDay % 60)
-    text.append(UInt8(ascii: "."))
-    text.appendTwoDigits(fraction / 10_000)
-    text.appendTwoDigits(fraction / 100 % 100)
-    text.appendTwoDigits(fraction % 100)
-    text.append(UInt8(ascii: "Z"))
+    text.setTwoDigits(month, at: 5)
+    text.setTwoDigits(day, at: 8)
+    text[10] = UInt8(ascii: "T")
+    text.setTwoDigits(secondOfDay / 3600, at: 11)
+    text[13] = UInt8(ascii: ":")
+    text.setTwoDigits(secondOfDay / 60 % 60, at: 14)
+    text[16] = UInt8(ascii: ":")
+    text.setTwoDigits(secondOfDay % 60, at: 17)
+    text[19] = UInt8(ascii: ".")
+    text.setTwoDigits(fraction / 10_000, at: 20)
+    text.setTwoDigits(fraction / 100 % 100, at: 22)
+    text.setTwoDigits(fraction % 100, at: 24)
+    text[26] = UInt8(ascii: "Z")
+    return (fits ? nil : year, text)
   }
 }
 
@@ -170,10 +180,11 @@ extension Int64 {
   }
 }
 
-extension [UInt8] {
+extension InlineArray<27, UInt8> {
   /// - Parameter value: 0 to 99.
-  fileprivate mutating func appendTwoDigits(_ value: Int64) {
-    append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10))
-    append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10))
+  @inline(__always)
+  fileprivate mutating func setTwoDigits(_ value: Int64, at index: Int) {
+    self[index] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10)
+    self[index + 1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10)
   }
 }
