@@ -89,7 +89,7 @@ struct DecoderModeTests {
     let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     let data = #"{"actor":"a","target":"b","traceparent":"in data"}"#
     #expect(try Record.binary(data, changes: ["traceparent": good]).decoded().traceparent == good)
-    let bad = ["", String(repeating: "0", count: 129), "0\n1", "é", "a b"]
+    let bad = ["", String(repeating: "0", count: 129), "0\n1", "é", "a b", "00-11 22-33-44"]
     for bad in bad {
       #expect(try Record.binary(data, changes: ["traceparent": bad]).decoded().traceparent == nil)
     }
@@ -142,6 +142,20 @@ struct DecoderModeTests {
       "type":"f\\u006Fllow","source":"\\/test","\\u0069d":"e\\u0031","specversion":"1\\u002e0" }\n
       """
     #expect(try decode(text) == expected)
+  }
+
+  @Test("an escape stands for its scalar, in every plane")
+  func escapes() throws {
+    for value in stride(from: UInt32(0xA0), through: 0x10FFFF, by: 0x2F) {
+      guard let scalar = Unicode.Scalar(value) else { continue }
+      let escaped = String(scalar).utf16.map { unit in
+        "\\u" + String(repeating: "0", count: 4 - String(unit, radix: 16).count) + String(unit, radix: 16)
+      }
+      let event = try decode(structured(["id": "\"x\(escaped.joined())\""]))
+      if !event.id.string.utf8.elementsEqual("x\(scalar)".utf8) {
+        Issue.record("U+\(String(value, radix: 16)) is wrong")
+      }
+    }
   }
 
   @Test("silent and extra belong to present edges only")

@@ -27,7 +27,8 @@ struct IdentifierTests {
   }
 
   @Test(
-    "users and posts are not only white space, event ids may be", arguments: [" ", "  \u{A0}", "\u{3000}", "\u{2028}"])
+    "users and posts are not only white space, event ids may be",
+    arguments: [" ", "        ", "  \u{A0}", "\u{3000}", "\u{2028}"])
   func blank(_ text: String) throws {
     #expect(reason { () throws(InvalidEvent) in try UserID(text) } == .invalidIdentifier)
     #expect(reason { () throws(InvalidEvent) in try PostID(text) } == .invalidIdentifier)
