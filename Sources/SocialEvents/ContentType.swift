@@ -1,6 +1,6 @@
 /// What a record's `content-type` header says about its value (SPEC 3).
 enum ContentType {
-  /// JSON, or there is no such header.
+  /// JSON.
   case json
   /// A whole CloudEvent as JSON.
   case structured

@@ -91,7 +91,12 @@ struct EventAttributes {
 
   /// Keeps a trace context if it can be one: anything else isn't worth refusing an event for.
   mutating func takeTraceparent(_ text: Span<UInt8>) {
-    if traceparent == nil && 1...128 ~= text.count && text.isGraphicASCII { traceparent = String(utf8: text) }
+    if traceparent == nil && Self.isTraceparent(text) { traceparent = String(utf8: text) }
+  }
+
+  /// Whether a trace context is one to carry along: short, and safe to print.
+  static func isTraceparent(_ text: Span<UInt8>) -> Bool {
+    1...128 ~= text.count && text.isGraphicASCII
   }
 }
 

@@ -12,7 +12,8 @@ public struct EventDecoder: Sendable {
 
   private var attributes = EventAttributes()
   private var hasAttributeHeader = false
-  private var contentType = ContentType.json
+  /// Nil without such a header.
+  private var contentType: ContentType?
 
   public init() {}
 
@@ -39,7 +40,7 @@ public struct EventDecoder: Sendable {
       }
     } else if name.count == 11 && name.equals("traceparent") {
       attributes.takeTraceparent(value)
-    } else if name.count == 12 && contentType == .json && name.equalsIgnoringCase("content-type") {
+    } else if name.count == 12 && contentType == nil && name.equalsIgnoringCase("content-type") {
       contentType = ContentType(value)
     }
   }
@@ -57,7 +58,7 @@ public struct EventDecoder: Sendable {
   /// The mode (SPEC 3) is structured if the content type says so, else binary if there is any `ce_` header, else structured
   /// again. A null value is a tombstone and not for this decoder.
   /// - Throws: `InvalidEvent` with any of the reasons of SPEC 2.
-  public mutating func decode(value: Span<UInt8>) throws(InvalidEvent) -> Event {
+  public func decode(value: Span<UInt8>) throws(InvalidEvent) -> Event {
     if contentType != .structured && hasAttributeHeader {
       try Self.checkLength(value)
       var members = EventMembers()
@@ -66,11 +67,11 @@ public struct EventDecoder: Sendable {
       } catch {
         throw error.invalidEvent
       }
-      try contentType.check()
+      try contentType?.check()
       var attributes = attributes
       return try Self.event(&attributes, members, value)
     }
-    return try Self.structured(value, traceparent: attributes.traceparent, contentType: contentType).event
+    return try Self.structured(value, traceparent: attributes.traceparent, contentType: contentType ?? .json).event
   }
 
   /// Decodes one structured event, such as a line of NDJSON.

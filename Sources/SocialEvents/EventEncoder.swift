@@ -1,7 +1,7 @@
 /// Writes events as SPEC 2 and 3 have them, so that ``EventDecoder`` reads the same event back.
 ///
 /// What can't be read back is refused rather than written: an empty `source`, a time outside the years 1970 to 9999, an
-/// `extra` that is not a JSON object or too long.
+/// `extra` that is not a JSON object or too long. A trace context that the decoder would ignore is left out.
 public struct EventEncoder: Sendable {
   public init() {}
 
@@ -29,7 +29,7 @@ public struct EventEncoder: Sendable {
     appendJSONString(event.type.rawValue, to: &bytes)
     bytes.append(literal: #","time":"#)
     Self.appendTime(event.time, to: &bytes)
-    if let traceparent = event.traceparent {
+    if let traceparent = Self.traceparent(of: event) {
       bytes.append(literal: #","traceparent":"#)
       appendJSONString(traceparent, to: &bytes)
     }
@@ -49,11 +49,16 @@ public struct EventEncoder: Sendable {
       (name: "ce_time", value: event.time.description),
       (name: "content-type", value: "application/json"),
     ]
-    if let traceparent = event.traceparent { headers.append((name: "traceparent", value: traceparent)) }
+    if let traceparent = Self.traceparent(of: event) { headers.append((name: "traceparent", value: traceparent)) }
     return headers
   }
 
   // MARK: What can be read back
+
+  private static func traceparent(of event: Event) -> String? {
+    guard let traceparent = event.traceparent, EventAttributes.isTraceparent(traceparent.utf8.span) else { return nil }
+    return traceparent
+  }
 
   private static func check(_ event: Event) throws(InvalidEvent) {
     if event.source.isEmpty { throw InvalidEvent(.illTypedMember, "source is empty") }

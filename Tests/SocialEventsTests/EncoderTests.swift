@@ -114,6 +114,18 @@ struct EncoderTests {
     #expect(bytes == [1])
   }
 
+  @Test("a trace context that would be ignored is not written")
+  func badTraceparent() throws {
+    let user = try UserID("a")
+    for bad in ["", "0\n1", String(repeating: "0", count: 129)] {
+      let event = try event(.seen(user, upTo: Timestamp(microseconds: 0)), traceparent: bad)
+      #expect(!encoder.headers(of: event).contains { $0.name == "traceparent" })
+      var line: [UInt8] = []
+      try encoder.appendStructured(event, to: &line)
+      #expect(!String(decoding: line, as: UTF8.self).contains("traceparent"))
+    }
+  }
+
   @Test("JSON strings are escaped as required and no further (SPEC 9)")
   func strings() throws {
     for (text, expected) in [
