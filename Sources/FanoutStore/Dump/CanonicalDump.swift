@@ -128,7 +128,8 @@ extension ViewRow {
       raw(entry.isSeen ? #","seen":true"# : #","seen":false"#)
       if let extra = entry.extra {
         raw(#","extra":"#)
-        line.append(contentsOf: extra.utf8)
+        // A line break between its tokens would end the line; JSON calls a space the same.
+        appendJSONOnOneLine(extra, to: &line)
       }
     }
     line.append(UInt8(ascii: "}"))
