@@ -10,7 +10,7 @@ public struct WorkerConfiguration: Sendable {
   /// A fan-out along more follow edges than this is cut into slices (SPEC 6).
   public var sliceSize = 5000
   /// The most records that are taken from Kafka and not yet acknowledged (SPEC 7, "memory").
-  public var maxInFlight = 15_000
+  public var maxInFlight = 60_000
   /// The most bytes of record values in one batch, of which three may be in flight.
   public var maxBatchBytes = 4 << 20
   /// How long a batch may wait for more records, in milliseconds.

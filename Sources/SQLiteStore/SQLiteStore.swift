@@ -60,6 +60,8 @@ public final class SQLiteStore: Store {
     return writer
   }
 
+  /// The write-ahead log may grow to about 64 MB: pages that several batches write go to the database file once.
+  ///
   /// FULL makes a commit durable before it returns, even if the machine loses power: the offset that is committed to Kafka
   /// afterwards would not come back.
   private static func prepareForWriting(_ database: Connection) throws(StoreError) {
@@ -67,7 +69,7 @@ public final class SQLiteStore: Store {
     try database.execute(
       """
       PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;
-      PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF
+      PRAGMA wal_autocheckpoint = 16000
       """)
   }
 

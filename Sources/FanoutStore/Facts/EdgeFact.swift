@@ -38,14 +38,18 @@ public struct EdgeFact: Hashable, Sendable {
     return (other.extra ?? "").utf8.lexicographicallyPrecedes((extra ?? "").utf8)
   }
 
-  /// Orders facts by what they are about, in the order of a store's primary key.
-  func precedes(_ other: EdgeFact) -> Bool {
-    if edge.kind != other.edge.kind { return edge.kind < other.edge.kind }
-    if actorKey != other.actorKey { return actorKey < other.actorKey }
-    return subjectKey < other.subjectKey
-  }
+  /// What the fact is about; orders facts as a store's unique index does.
+  var registerKey: RegisterKey { RegisterKey(kind: edge.kind.rawValue, first: actorKey, second: subjectKey) }
+}
 
-  func isAboutSameEdge(as other: EdgeFact) -> Bool {
-    subjectKey == other.subjectKey && actorKey == other.actorKey && edge.kind == other.edge.kind
+/// Which register of its kind a fact is about.
+struct RegisterKey: Equatable, Comparable {
+  let kind: UInt8
+  let first: StoreKey
+  let second: StoreKey
+
+  static func < (a: Self, b: Self) -> Bool {
+    if a.kind != b.kind { return a.kind < b.kind }
+    return a.first != b.first ? a.first < b.first : a.second < b.second
   }
 }

@@ -39,21 +39,12 @@ public struct FactBatch: Sendable {
   ///
   /// Stores then write each row once, and in the order in which it lies in their indexes.
   public mutating func reduce() {
-    if edges.count > 1 {
-      edges.sort { $0.precedes($1) }
-      Self.foldNeighbours(&edges, same: { $0.isAboutSameEdge(as: $1) }) { kept, next in
-        if next.supersedes(kept) { kept = next }
-      }
+    Self.reduce(&edges, key: \.registerKey) { kept, next in
+      if next.supersedes(kept) { kept = next }
     }
-    if posts.count > 1 {
-      posts.sort { $0.key < $1.key }
-      Self.foldNeighbours(&posts, same: { $0.key == $1.key }) { $0.merge($1) }
-    }
-    if seen.count > 1 {
-      seen.sort { $0.key < $1.key }
-      Self.foldNeighbours(&seen, same: { $0.key == $1.key }) { kept, next in
-        if next.upTo > kept.upTo { kept = next }
-      }
+    Self.reduce(&posts, key: { RegisterKey(kind: 0, first: $0.key, second: .lowest) }) { $0.merge($1) }
+    Self.reduce(&seen, key: { RegisterKey(kind: 0, first: $0.key, second: .lowest) }) { kept, next in
+      if next.upTo > kept.upTo { kept = next }
     }
   }
 
@@ -64,16 +55,24 @@ public struct FactBatch: Sendable {
     eventCount = 0
   }
 
-  private static func foldNeighbours<T>(_ list: inout [T], same: (T, T) -> Bool, fold: (inout T, T) -> Void) {
-    var last = 0
-    for index in 1..<list.count {
-      if same(list[last], list[index]) {
-        fold(&list[last], list[index])
+  /// Sorts small keys with the places of their facts, as moving the facts themselves about would cost far more.
+  private static func reduce<Fact>(
+    _ facts: inout [Fact], key: (Fact) -> RegisterKey, fold: (inout Fact, Fact) -> Void
+  ) {
+    if facts.count < 2 { return }
+    var order = facts.indices.map { (key: key(facts[$0]), index: $0) }
+    order.sort { $0.key < $1.key }
+    var reduced: [Fact] = []
+    reduced.reserveCapacity(facts.count)
+    var last: RegisterKey?
+    for (key, index) in order {
+      if key == last {
+        fold(&reduced[reduced.count - 1], facts[index])
       } else {
-        last += 1
-        if last != index { list[last] = list[index] }
+        reduced.append(facts[index])
+        last = key
       }
     }
-    list.removeSubrange((last + 1)...)
+    facts = reduced
   }
 }

@@ -27,7 +27,7 @@ struct Batch: Sendable {
 }
 
 /// What has been done so far, in records and rows. Only grows.
-public struct WorkerCounts: Sendable {
+public struct WorkerCounts: Sendable, CustomStringConvertible {
   /// Records taken from Kafka and acknowledged.
   public var records = 0
   /// Of these, valid events.
@@ -47,6 +47,12 @@ public struct WorkerCounts: Sendable {
   public var rebalances = 0
 
   public init() {}
+
+  public var description: String {
+    "records=\(records) events=\(events) changes=\(changes) deliveries=\(deliveries) slices=\(slices) "
+      + "slices_handed_over=\(slicesHandedOver) dead_letters=\(deadLetters) tombstones=\(tombstones) "
+      + "retries=\(retries) rebalances=\(rebalances)"
+  }
 
   mutating func add(_ other: WorkerCounts) {
     records += other.records

@@ -18,7 +18,7 @@ struct CatchUp {
 
   /// - Parameters:
   ///   - applied: up to where this worker has applied records.
-  ///   - isQuiet: whether this worker has nothing at hand.
+  ///   - isQuiet: whether this worker is in the group and has nothing at hand.
   mutating func isDone(_ consumer: Consumer, applied: [TopicPartition: Int64], isQuiet: Bool) throws -> Bool {
     guard isQuiet, Instant.now >= nextLook else { return false }
     while true {
@@ -29,16 +29,28 @@ struct CatchUp {
       }
       if !ends.isEmpty {
         // The others may be another worker's.
-        let committed = try consumer.committed(Array(ends.keys), timeoutMilliseconds: 10_000)
+        let committed = try Self.committed(Array(ends.keys), consumer)
         for (partition, end) in ends where (committed[partition] ?? 0) >= end { ends[partition] = nil }
       }
       if !ends.isEmpty {
-        nextLook = .after(milliseconds: 100)
+        nextLook = .after(milliseconds: 200)
         return false
       }
       if hasSeenTasks { return true }
       hasSeenTasks = true
       ends = try Self.ends(of: [topics.tasks], consumer)
+    }
+  }
+
+  /// While the group is being formed the brokers may not answer this: then nothing is known, which is no failure.
+  private static func committed(
+    _ partitions: [TopicPartition], _ consumer: Consumer
+  ) throws(KafkaError) -> [TopicPartition: Int64] {
+    do {
+      return try consumer.committed(partitions, timeoutMilliseconds: 2000)
+    } catch {
+      if error.isRetriable || error.isTimeout { return [:] }
+      throw error
     }
   }
 

@@ -13,6 +13,8 @@ final class ConsumeLoop {
   private var builder: BatchBuilder
   /// Counts assignments. A batch of an earlier one must not store offsets.
   private var epoch = 0
+  /// Whether the group has given this worker its share, which may be none.
+  private var isMember = false
   private var isPaused = false
   /// For each partition, up to where records were applied in this run.
   private var applied: [TopicPartition: Int64] = [:]
@@ -64,7 +66,7 @@ final class ConsumeLoop {
       log.warning("leaving the group took longer than the grace period; the brokers will notice the absence themselves")
     }
     if let failure { throw failure }
-    log.info("worker stopped: \(shared.counts)")
+    log.info("worker stopped: \(shared.counts) peak_memory_mb=\(peakMemoryKilobytes() / 1024)")
   }
 
   // MARK: Gathering
@@ -73,7 +75,7 @@ final class ConsumeLoop {
     builder.batch.recordCount >= configuration.maxBatchRecords || builder.batch.byteCount >= configuration.maxBatchBytes
   }
 
-  private var isQuiet: Bool { builder.batch.isEmpty && thread.isIdle }
+  private var isQuiet: Bool { isMember && builder.batch.isEmpty && thread.isIdle }
 
   private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
     // Bytes are counted between polls, so a poll takes few enough records for the limit to hold roughly.
@@ -168,6 +170,7 @@ final class ConsumeLoop {
 extension ConsumeLoop: RebalanceHandler {
   func assigned(_ partitions: [TopicPartition], by consumer: Consumer) {
     epoch += 1
+    isMember = true
     shared.countRebalance()
     log.info("assigned \(partitions.count) partitions")
   }
@@ -197,6 +200,7 @@ extension ConsumeLoop: RebalanceHandler {
     }
     _ = builder.take(epoch: epoch)
     epoch += 1
+    isMember = false
     isPaused = false
     log.info("gave up \(partitions.count) partitions")
   }
@@ -206,6 +210,7 @@ extension ConsumeLoop: RebalanceHandler {
     thread.discardWaiting()
     _ = builder.take(epoch: epoch)
     epoch += 1
+    isMember = false
     isPaused = false
     log.warning("lost \(partitions.count) partitions; their next owner repeats what was not committed")
   }

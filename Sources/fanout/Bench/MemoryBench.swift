@@ -10,7 +10,7 @@ enum MemoryBench {
       var data = BenchData(users: max(100, count / 5))
       let events = data.history(count)
       let peak = try peakOfWorker(context, events)
-      context.report("memory", "\(megabytes(peak)) MB at most while a worker catches up on \(grouped(count)) events")
+      context.report("memory", "\(peak) MB at most while a worker catches up on \(grouped(count)) events")
     }
     for followers in [20_000, 200_000] {
       var data = BenchData(users: followers + 1)
@@ -21,13 +21,11 @@ enum MemoryBench {
       }
       let post = Post(author: author, id: try PostID("to everybody"))
       let peak = try peakOfWorker(context, events, then: [data.event(.published(post, publishedAt: nil))])
-      context.report("memory", "\(megabytes(peak)) MB at most while a post is fanned out to \(grouped(followers)) followers")
+      context.report("memory", "\(peak) MB at most while a post is fanned out to \(grouped(followers)) followers")
     }
   }
 
-  private static func megabytes(_ kilobytes: Int) -> String { fixed(Double(kilobytes) / 1024, 0) }
-
-  /// Emits events, lets worker processes catch up, one for each lot, and gives the last one's peak resident size in KiB.
+  /// Emits events, lets worker processes catch up, one for each lot, and gives the greatest peak resident size in MB.
   private static func peakOfWorker(_ context: BenchContext, _ lots: [Event], then more: [Event] = []) throws -> Int {
     try context.withTopics(partitions: 24) { kafka, topics in
       let path = context.newPath()
@@ -43,19 +41,51 @@ enum MemoryBench {
     let words =
       [
         "/proc/self/exe", "worker", "--until-caught-up", "--store", "sqlite:\(path)", "--brokers", kafka.brokers,
-        "--topic-prefix", topics.prefix, "--log-level", "warning",
+        "--topic-prefix", topics.prefix,
       ] + kafka.properties.flatMap { ["--kafka", "\($0.name)=\($0.value)"] }
+    let log = try outputOfChild(words)
+    // The worker's last line tells its peak.
+    let parts = log.split(separator: "peak_memory_mb=")
+    guard parts.count == 2, let peak = Int(parts[1].prefix(while: \.isNumber)) else {
+      throw CommandFailure("the worker failed: \(log)")
+    }
+    return peak
+  }
+
+  /// Runs a process to its end and gives what it wrote to standard error.
+  private static func outputOfChild(_ words: [String]) throws -> String {
+    var ends: [Int32] = [0, 0]
+    guard unsafe pipe(&ends) == 0 else { throw failure("can't make a pipe") }
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+    unsafe posix_spawn_file_actions_addclose(&actions, ends[0])
     var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
     defer { unsafe arguments.forEach { unsafe free($0) } }
     var pid = pid_t()
-    let failed = unsafe posix_spawn(&pid, "/proc/self/exe", nil, nil, &arguments, environ)
-    if failed != 0 { throw CommandFailure("can't start a worker: \(unsafe String(cString: strerror(failed)))") }
-    var status: Int32 = 0
-    var usage = rusage()
-    while unsafe wait4(pid, &status, 0, &usage) < 0 {
-      if errno != EINTR { throw CommandFailure("can't wait for the worker: \(unsafe String(cString: strerror(errno)))") }
+    let failed = unsafe posix_spawn(&pid, words[0], &actions, nil, &arguments, environ)
+    close(ends[1])
+    defer { close(ends[0]) }
+    if failed != 0 { throw failure("can't start a worker", failed) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = unsafe read(ends[0], &chunk, chunk.count)
+      if count > 0 {
+        bytes.append(contentsOf: chunk.prefix(count))
+      } else if count == 0 || errno != EINTR {
+        break
+      }
     }
-    if status != 0 { throw CommandFailure("the worker failed") }
-    return usage.ru_maxrss
+    var status: Int32 = 0
+    while unsafe waitpid(pid, &status, 0) < 0 {
+      if errno != EINTR { throw failure("can't wait for the worker") }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func failure(_ what: String, _ code: Int32 = errno) -> CommandFailure {
+    CommandFailure("\(what): \(unsafe String(cString: strerror(code)))")
   }
 }

@@ -42,7 +42,7 @@ extension Option {
     standard: "5000")
   static let maxInFlight = Option(
     name: "max-in-flight", placeholder: "N",
-    help: "the most records taken from Kafka and not yet acknowledged; bounds memory", standard: "15000")
+    help: "the most records taken from Kafka and not yet acknowledged; bounds memory", standard: "60000")
   static let logLevel = Option(
     name: "log-level", placeholder: "LEVEL", help: "debug, info, warning or error", standard: "info")
   static let json = Option.flag("json", "print JSON, one object a line")
