@@ -48,10 +48,12 @@ internal import Synchronization
   ///
   /// Every queue, message and list of the client must be gone. False when it did not finish by the deadline: the
   /// client, and the state its callbacks use, are then left behind for the process to end with.
-  func destroy(within timeout: DispatchTimeInterval) -> Bool {
+  ///
+  /// - Parameter flags: `RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE` when closing in order has been tried already.
+  func destroy(within timeout: DispatchTimeInterval, flags: Int32 = 0) -> Bool {
     let done = DispatchSemaphore(value: 0)
     let started = ServiceThread.run {
-      unsafe rd_kafka_destroy(self.pointer)
+      unsafe rd_kafka_destroy_flags(self.pointer, flags)
       unsafe Unmanaged.passUnretained(self.state).release()
       done.signal()
     }

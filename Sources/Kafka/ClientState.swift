@@ -47,16 +47,27 @@ final class ClientState: Sendable {
   var problem: KafkaError? { memory.withLock { $0.problem } }
 
   /// A failed call's error, with the reason that librdkafka only logged: "timed out" alone helps nobody.
-  func explain(_ code: rd_kafka_resp_err_t, _ doing: String, detail: String? = nil, remedy: String? = nil)
-    -> KafkaError
-  {
+  ///
+  /// - Parameter namesLogin: whether a refused login takes the place of the code, as it is no use to try again then. Not for
+  ///   records that were sent: their code says whether the outcome is known.
+  func explain(
+    _ code: rd_kafka_resp_err_t, _ doing: String, detail: String? = nil, remedy: String? = nil, namesLogin: Bool = true
+  ) -> KafkaError {
     let known = memory.withLock { $0.lastFailure ?? $0.problem?.message }
     let plain = KafkaError(code, doing, detail: detail)
-    guard plain.isConnectionFailure || plain.isTimeout || plain.isAuthenticationFailure || plain.name == "_DESTROY"
-    else { return KafkaError(code, doing, detail: detail, remedy: remedy) }
-    var text = "can't reach Kafka at \(brokers): " + (detail ?? KafkaError.text(of: code) ?? plain.name)
-    if let known { text += " (\(known))" }
-    return KafkaError(code, doing, detail: text, remedy: remedy ?? scramRemedy(known ?? text))
+    guard plain.isConnectionFailure || plain.isTimeout || plain.isAuthenticationFailure else {
+      return KafkaError(code, doing, detail: detail, remedy: remedy)
+    }
+    let reason = detail ?? KafkaError.text(of: code) ?? plain.name
+    guard let known else {
+      let what = plain.isTimeout ? "no answer in time from Kafka at" : "can't reach Kafka at"
+      return KafkaError(code, doing, detail: "\(what) \(brokers): \(reason)", remedy: remedy ?? scramRemedy(reason))
+    }
+    let isLogin = known.contains("SASL authentication error") || known.contains("SASL handshake")
+    let what = isLogin ? "can't log in to Kafka at" : "can't reach Kafka at"
+    return KafkaError(
+      isLogin && namesLogin ? RD_KAFKA_RESP_ERR__AUTHENTICATION : code, doing,
+      detail: "\(what) \(brokers): \(reason) (\(known))", remedy: remedy ?? scramRemedy(known))
   }
 
   /// librdkafka before 2.6.1 sends a SCRAM client-final message that brokers since 3.7.2/3.8.1 refuse (its #4895).
@@ -90,9 +101,10 @@ final class ClientState: Sendable {
       // "All brokers are down" follows the refused login that is the reason for it.
       let keeps = state.problem.map { $0.isAuthenticationFailure || $0.isFatal } ?? false
       if isProblem, !keeps || error.isFatal || error.isAuthenticationFailure {
+        // How many brokers are down is no reason; the log has one.
+        let reason = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ? state.lastFailure : nil
         state.problem = KafkaError(
-          code, doing, detail: [text, state.lastFailure].compactMap { $0 }.joined(separator: "; "), remedy: remedy,
-          isFatal: isFatal)
+          code, doing, detail: text + (reason.map { " (\($0))" } ?? ""), remedy: remedy, isFatal: isFatal)
       }
     }
     report(
@@ -101,11 +113,16 @@ final class ClientState: Sendable {
   }
 
   func logged(level: Int32, facility: String, text: String) {
-    let text = redact(text)
+    var text = redact(text)
+    // "[thrd:NAME]: " names librdkafka's thread.
+    if text.hasPrefix("[thrd:"), let end = text.firstRange(of: "]: ") { text = String(text[end.upperBound...]) }
     // Producers and consumers share one list of properties: that a property is for the other kind isn't news.
     // And the embedded broker is too plain for a request that Kafka has known since 0.11.
-    let isNoise = (facility == "CONFWARN" && text.contains("will be ignored by this")) || facility == "AUTOCREATE"
-    if level <= 4, facility == "FAIL" || facility == "ERROR" {
+    // And a connection that ends because its client is being destroyed hasn't failed.
+    let isNoise =
+      (facility == "CONFWARN" && text.contains("will be ignored by this")) || facility == "AUTOCREATE"
+      || text.contains("Local: Broker handle destroyed")
+    if !isNoise, level <= 4, facility == "FAIL" || facility == "ERROR" {
       memory.withLock {
         isTroubled.store(true, ordering: .relaxed)
         $0.lastFailure = text

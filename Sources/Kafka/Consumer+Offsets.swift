@@ -1,5 +1,4 @@
 internal import CRdKafka
-internal import Glibc
 
 extension Consumer {
   // MARK: Storing and committing
@@ -11,7 +10,7 @@ extension Consumer {
   public func storeOffset(_ partition: TopicPartition, next: Int64) throws(KafkaError) -> Bool {
     try open("storing an offset of \(partition)")
     let list = PartitionList(CollectionOfOne(partition)) { _ in next }
-    let code = unsafe rd_kafka_offsets_store(client.pointer, list.pointer)
+    let code = unsafe list.withPointer { unsafe rd_kafka_offsets_store(client.pointer, $0) }
     switch code == RD_KAFKA_RESP_ERR_NO_ERROR ? list.firstError?.code ?? code : code {
     case RD_KAFKA_RESP_ERR_NO_ERROR: return true
     // _STATE since 1.9: not assigned. Unknown: the topic was deleted.
@@ -26,7 +25,7 @@ extension Consumer {
   public func commitStored(timeoutMilliseconds: Int) throws(KafkaError) {
     try open("committing offsets of group \(group)")
     // "If offsets is NULL the current partition assignment will be used instead" (rd_kafka_commit).
-    try unsafe commit(nil, timeoutMilliseconds)
+    try unsafe commit(timeoutMilliseconds) { unsafe rd_kafka_commit_queue(client.pointer, nil, $0, nil, nil) }
   }
 
   /// Commits the given offsets (of the next record wanted) for the group, assigned here or not: progress of a replay, or
@@ -35,11 +34,13 @@ extension Consumer {
     try open("committing offsets of group \(group)")
     if offsets.isEmpty { return }
     let list = PartitionList(offsets.keys) { offsets[$0] }
-    try unsafe commit(list.pointer, timeoutMilliseconds)
+    try unsafe commit(timeoutMilliseconds) { queue in
+      unsafe list.withPointer { unsafe rd_kafka_commit_queue(client.pointer, $0, queue, nil, nil) }
+    }
   }
 
   private func commit(
-    _ list: UnsafePointer<rd_kafka_topic_partition_list_t>?, _ timeoutMilliseconds: Int
+    _ timeoutMilliseconds: Int, _ send: (_ answers: OpaquePointer) -> rd_kafka_resp_err_t
   ) throws(KafkaError) {
     let doing = "committing offsets of group \(group)"
     // rd_kafka_commit waits without limit; with a queue of our own the wait has one.
@@ -47,9 +48,9 @@ extension Consumer {
       throw KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, doing)
     }
     defer { unsafe rd_kafka_queue_destroy(answers) }
-    let code = unsafe rd_kafka_commit_queue(client.pointer, list, answers, nil, nil)
+    let code = unsafe send(answers)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw client.state.explain(code, doing) }
-    let answer = unsafe rd_kafka_queue_poll(answers, Int32(clamping: timeoutMilliseconds))
+    let answer = unsafe rd_kafka_queue_poll(answers, cMilliseconds(timeoutMilliseconds))
     guard let answer = unsafe answer else {
       throw client.state.explain(
         RD_KAFKA_RESP_ERR__TIMED_OUT, doing, detail: "no answer after \(timeoutMilliseconds) ms")
@@ -74,29 +75,40 @@ extension Consumer {
     try open(doing)
     if partitions.isEmpty { return [:] }
     let list = PartitionList(partitions)
-    let code = unsafe rd_kafka_committed(client.pointer, list.pointer, Int32(clamping: timeoutMilliseconds))
+    let code = unsafe list.withPointer {
+      unsafe rd_kafka_committed(client.pointer, $0, cMilliseconds(timeoutMilliseconds))
+    }
     return try offsets(in: list, code, doing)
   }
 
   // MARK: What a partition holds
 
-  /// The offsets of the oldest record and of the next one to be written.
+  /// The offsets of a partition's oldest record and of the next one to be written.
   public func watermarks(
     _ partition: TopicPartition, timeoutMilliseconds: Int = 10_000
   ) throws(KafkaError) -> (low: Int64, high: Int64) {
-    let doing = "asking for the first and last offset of \(partition)"
-    try open(doing)
-    var (low, high): (Int64, Int64) = (0, 0)
-    let deadline = Deadline(milliseconds: timeoutMilliseconds)
-    while true {
-      let code = unsafe rd_kafka_query_watermark_offsets(
-        client.pointer, partition.topic, partition.partition, &low, &high, max(deadline.remaining, 1))
-      if code == RD_KAFKA_RESP_ERR_NO_ERROR { return (low, high) }
-      let error = client.state.explain(code, doing, remedy: DeliveryBook.remedy(code))
-      // A topic that was just made, or a leader that just changed: the next answer comes from the right broker.
-      guard error.isRetriable, !error.isTimeout, !deadline.hasPassed else { throw error }
-      usleep(50_000)
+    let found = try watermarks([partition], timeoutMilliseconds: timeoutMilliseconds)
+    guard let marks = found[partition] else {
+      throw KafkaError(
+        RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, "asking for the first and last offset of \(partition)",
+        remedy: "Create the topic first, or check its name")
     }
+    return marks
+  }
+
+  /// The same of many partitions, with two requests to each of their brokers.
+  public func watermarks(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int = 10_000
+  ) throws(KafkaError) -> [TopicPartition: (low: Int64, high: Int64)] {
+    // rd_kafka_query_watermark_offsets doesn't keep its timeout while a broker is down (measured on 2.0.2: it does not
+    // return); this call does, and the protocol takes "beginning" and "end" where it takes a time.
+    let deadline = Deadline(milliseconds: timeoutMilliseconds)
+    let doing = "asking for the first and last offsets"
+    let low = try offsets(Int64(RD_KAFKA_OFFSET_BEGINNING), partitions, deadline, doing)
+    let high = try offsets(Int64(RD_KAFKA_OFFSET_END), partitions, deadline, doing)
+    var marks: [TopicPartition: (low: Int64, high: Int64)] = [:]
+    for (partition, low) in low { if let high = high[partition] { marks[partition] = (low, high) } }
+    return marks
   }
 
   /// The offset of each partition's first record of that time or later. A partition that has none is left out.
@@ -105,11 +117,20 @@ extension Consumer {
   public func offsets(
     forTime milliseconds: Int64, _ partitions: [TopicPartition], timeoutMilliseconds: Int = 10_000
   ) throws(KafkaError) -> [TopicPartition: Int64] {
-    let doing = "asking for the offsets of a time"
+    // Below zero are the protocol's "beginning" and "end".
+    try offsets(
+      max(milliseconds, 0), partitions, Deadline(milliseconds: timeoutMilliseconds), "asking for the offset of a time")
+  }
+
+  private func offsets(
+    _ time: Int64, _ partitions: [TopicPartition], _ deadline: Deadline, _ doing: String
+  ) throws(KafkaError) -> [TopicPartition: Int64] {
     try open(doing)
     if partitions.isEmpty { return [:] }
-    let list = PartitionList(partitions) { _ in milliseconds }
-    let code = unsafe rd_kafka_offsets_for_times(client.pointer, list.pointer, Int32(clamping: timeoutMilliseconds))
+    let named = partitions.prefix(3).map(\.description).joined(separator: ", ") + (partitions.count > 3 ? ", …" : "")
+    let doing = "\(doing) of \(named)"
+    let list = PartitionList(partitions) { _ in time }
+    let code = unsafe list.withPointer { unsafe rd_kafka_offsets_for_times(client.pointer, $0, deadline.remaining) }
     return try offsets(in: list, code, doing)
   }
 

@@ -22,7 +22,7 @@ extension Consumer {
     guard phase == .open else { throw .closed("polling") }
     guard max > 0 else { return 0 }
     // The batch call waits until it is full or its whole timeout is over, so the first record is waited for alone.
-    var (taken, count) = receive(1, Int32(clamping: timeoutMilliseconds), body)
+    var (taken, count) = receive(1, cMilliseconds(timeoutMilliseconds), body)
     if taken > 0 {
       let deadline = Deadline(milliseconds: count > 0 ? lingerMilliseconds : 0)
       while count < max, !hasRebalance, pendingError == nil {

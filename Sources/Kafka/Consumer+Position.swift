@@ -11,7 +11,7 @@ extension Consumer {
     let wanted = partitions.filter { assigned.contains($0) && !paused.contains($0) }
     if wanted.isEmpty { return }
     let list = PartitionList(wanted)
-    let code = unsafe rd_kafka_pause_partitions(client.pointer, list.pointer)
+    let code = unsafe list.withPointer { unsafe rd_kafka_pause_partitions(client.pointer, $0) }
     try check(list, code, "pausing")
     paused.formUnion(wanted)
   }
@@ -23,7 +23,7 @@ extension Consumer {
     let wanted = paused.intersection(partitions)
     if wanted.isEmpty { return }
     let list = PartitionList(wanted)
-    let code = unsafe rd_kafka_resume_partitions(client.pointer, list.pointer)
+    let code = unsafe list.withPointer { unsafe rd_kafka_resume_partitions(client.pointer, $0) }
     try check(list, code, "resuming")
     paused.subtract(wanted)
   }
@@ -41,8 +41,8 @@ extension Consumer {
     try open(doing)
     let list = PartitionList(CollectionOfOne(partition)) { _ in position.offset }
     // With a timeout of zero librdkafka would not report failures.
-    let error = unsafe rd_kafka_seek_partitions(
-      client.pointer, list.pointer, Swift.max(Int32(clamping: timeoutMilliseconds), 1))
+    let timeout = Swift.max(cMilliseconds(timeoutMilliseconds), 1)
+    let error = unsafe list.withPointer { unsafe rd_kafka_seek_partitions(client.pointer, $0, timeout) }
     if let error = unsafe error { throw unsafe KafkaError.consuming(error, doing) }
     try check(list, RD_KAFKA_RESP_ERR_NO_ERROR, "seeking")
     forget([partition])

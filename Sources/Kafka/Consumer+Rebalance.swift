@@ -41,13 +41,13 @@ extension Consumer {
     let isCooperative =
       unsafe rd_kafka_rebalance_protocol(client.pointer).map { unsafe String(cString: $0) } == "COOPERATIVE"
     if isCooperative {
-      let error =
+      let error = unsafe list.withPointer {
         unsafe assigning
-        ? rd_kafka_incremental_assign(client.pointer, list.pointer)
-        : rd_kafka_incremental_unassign(client.pointer, list.pointer)
+          ? rd_kafka_incremental_assign(client.pointer, $0) : rd_kafka_incremental_unassign(client.pointer, $0)
+      }
       if let error = unsafe error { unsafe note(.consuming(error, doing)) }
     } else {
-      let code = unsafe rd_kafka_assign(client.pointer, assigning ? list.pointer : nil)
+      let code = unsafe list.withPointer { unsafe rd_kafka_assign(client.pointer, assigning ? $0 : nil) }
       if code != RD_KAFKA_RESP_ERR_NO_ERROR { note(KafkaError(code, doing)) }
     }
   }
@@ -57,7 +57,8 @@ extension Consumer {
     let stale = paused.intersection(partitions)
     if stale.isEmpty { return }
     paused.subtract(stale)
-    unsafe _ = rd_kafka_resume_partitions(client.pointer, PartitionList(stale).pointer)
+    let list = PartitionList(stale)
+    unsafe _ = list.withPointer { unsafe rd_kafka_resume_partitions(client.pointer, $0) }
   }
 
   /// Forgets how far the partitions were read.
@@ -75,8 +76,9 @@ extension Consumer {
   /// librdkafka may block for ever here (#4187, #4724), so it is given a deadline; the handler is not, it has to bound
   /// itself.
   ///
-  /// - Returns: false when it did not finish in time. The client is then left as it is: end the process. The group finds
-  ///   out when the session times out. Calling it again does nothing and returns true.
+  /// - Returns: false when it did not finish in time. What is stored may not be committed then, and the group may find out
+  ///   only when the session times out; the client goes away in the background, if it can. Calling it again does nothing
+  ///   and returns true.
   @discardableResult
   public func close(timeoutMilliseconds: Int) -> Bool {
     guard phase == .open else { return true }
@@ -86,23 +88,27 @@ extension Consumer {
       handler = nil
     }
     let deadline = Deadline(milliseconds: timeoutMilliseconds)
-    guard leaveGroup(deadline) else { return false }
+    let hasLeft = leaveGroup(deadline)
     unsafe rd_kafka_queue_destroy(queue)
-    return client.destroy(within: .milliseconds(max(Int(deadline.remaining), 500)))
+    // Not in order: the destruction must not try to close once more, which would wait for ever. It lets go of sockets and
+    // threads when it can, and if the time is up nobody waits for that.
+    let flags = hasLeft == true ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
+    let patience = hasLeft == false ? 0 : max(Int(deadline.remaining), 500)
+    return client.destroy(within: .milliseconds(patience), flags: flags) && hasLeft != false
   }
 
-  private func leaveGroup(_ deadline: Deadline) -> Bool {
+  /// Nil when the client refuses to close in order, as one does that failed for good; false when the time was up.
+  private func leaveGroup(_ deadline: Deadline) -> Bool? {
     guard let closing = unsafe rd_kafka_queue_new(client.pointer) else { return false }
     defer { unsafe rd_kafka_queue_destroy(closing) }
     if let error = unsafe rd_kafka_consumer_close_queue(client.pointer, closing) {
-      // A client that failed for good refuses to close in order; destroying it is what is left.
       client.state.report(
         ClientEvent(
           level: .warning, facility: "CLOSE",
           message: unsafe KafkaError.consuming(error, "closing the consumer").message,
           error: nil))
       handler?.lost(assignment, by: self)
-      return true
+      return nil
     }
     while unsafe rd_kafka_consumer_closed(client.pointer) == 0 {
       // Revokes and commits of the closing come here; records that were still under way are thrown away.

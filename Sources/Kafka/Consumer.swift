@@ -82,8 +82,9 @@ internal import Synchronization
         ("partition.assignment.strategy", "range"), ("auto.offset.reset", "earliest"),
         ("enable.auto.commit", commitsStoredOffsets ? "true" : "false"), ("auto.commit.interval.ms", "1000"),
         ("session.timeout.ms", "45000"), ("heartbeat.interval.ms", "3000"), ("allow.auto.create.topics", "false"),
-        // Idle latency follows fetch.wait.max.ms. The rest bounds what is fetched ahead to about 16 MB.
-        ("fetch.wait.max.ms", "10"), ("fetch.error.backoff.ms", "100"), ("queued.min.messages", "10000"),
+        // A broker with news answers at once; the wait delays only partitions that join meanwhile. The rest bounds what is
+        // fetched ahead to about 16 MB.
+        ("fetch.wait.max.ms", "50"), ("fetch.error.backoff.ms", "100"), ("queued.min.messages", "10000"),
         ("queued.max.messages.kbytes", "16384"), ("fetch.max.bytes", "8388608"),
         ("max.partition.fetch.bytes", "1048576"),
       ],
@@ -147,7 +148,7 @@ internal import Synchronization
     let list = PartitionList(topics.map { TopicPartition(topic: $0, partition: -1) })
     self.handler = handler
     for topic in topics { _ = index(ofTopic: topic) }
-    let code = unsafe rd_kafka_subscribe(client.pointer, list.pointer)
+    let code = unsafe list.withPointer { unsafe rd_kafka_subscribe(client.pointer, $0) }
     guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return }
     throw KafkaError(code, doing, remedy: "Check the names of the topics")
   }
@@ -160,7 +161,7 @@ internal import Synchronization
     let partitions = positions.map(\.0)
     for partition in partitions { _ = index(ofTopic: partition.topic) }
     let list = PartitionList(offsets.keys) { offsets[$0] }
-    let code = unsafe rd_kafka_assign(client.pointer, list.pointer)
+    let code = unsafe list.withPointer { unsafe rd_kafka_assign(client.pointer, $0) }
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
       throw KafkaError(code, "assigning \(partitions.map(\.description).joined(separator: ", "))")
     }

@@ -14,3 +14,6 @@ struct Deadline {
 
   var hasPassed: Bool { end <= .now }
 }
+
+/// A wait in the form librdkafka takes it, where a negative one would be without end.
+func cMilliseconds(_ milliseconds: Int) -> Int32 { Int32(clamping: max(milliseconds, 0)) }

@@ -25,7 +25,8 @@ final class DeliveryBook: Sendable {
       state.works()
     } else {
       let error = unsafe state.explain(
-        code, "sending a record to \(DeliveryBook.topic(of: message))", remedy: DeliveryBook.remedy(code))
+        code, "sending a record to \(DeliveryBook.topic(of: message))", remedy: DeliveryBook.remedy(code),
+        namesLogin: false)
       failure = error
       firstFailure.withLock { if $0 == nil { $0 = error } }
       failed.add(1, ordering: .releasing)

@@ -14,9 +14,9 @@ internal import Synchronization
   public let brokerCount: Int
 
   /// Properties for clients of the embedded broker: with the usual session timeout of 45 s its second rebalance would
-  /// take 44 s.
+  /// take 44 s, and a record would wait for the fetch before it to time out.
   public static var clientProperties: [(name: String, value: String)] {
-    [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
+    [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500"), ("fetch.wait.max.ms", "10")]
   }
 
   private let owner: ClientHandle

@@ -23,7 +23,7 @@ enum Metadata {
   /// Asks any broker for the list of all.
   static func checkConnection(_ client: ClientHandle, timeoutMilliseconds: Int) throws(KafkaError) {
     var answer: UnsafePointer<rd_kafka_metadata>?
-    let code = unsafe rd_kafka_metadata(client.pointer, 0, nil, &answer, Int32(clamping: timeoutMilliseconds))
+    let code = unsafe rd_kafka_metadata(client.pointer, 0, nil, &answer, cMilliseconds(timeoutMilliseconds))
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw client.state.explain(code, "connecting to Kafka") }
     if let answer = unsafe answer { unsafe rd_kafka_metadata_destroy(answer) }
     client.state.works()
@@ -44,7 +44,7 @@ enum Metadata {
     defer { if let handle = unsafe handle { unsafe rd_kafka_topic_destroy(handle) } }
     var answer: UnsafePointer<rd_kafka_metadata>?
     let code = unsafe rd_kafka_metadata(
-      client.pointer, topic == nil ? 1 : 0, handle, &answer, Int32(clamping: timeoutMilliseconds))
+      client.pointer, topic == nil ? 1 : 0, handle, &answer, cMilliseconds(timeoutMilliseconds))
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let answer = unsafe answer else {
       throw client.state.explain(code, doing)
     }

@@ -2,7 +2,7 @@ internal import CRdKafka
 
 /// Owns an `rd_kafka_topic_partition_list_t`: destroyed on every path.
 @safe struct PartitionList: ~Copyable {
-  let pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
+  private let pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
 
   /// A list of the given partitions, each with an offset where `offset` gives one.
   init(_ partitions: some Collection<TopicPartition>, offset: (TopicPartition) -> Int64? = { _ in nil }) {
@@ -19,6 +19,11 @@ internal import CRdKafka
   }
 
   deinit { unsafe rd_kafka_topic_partition_list_destroy(pointer) }
+
+  /// Lends the list to a C call. Only inside is it sure to live: a pointer taken out of a temporary list outlives it.
+  func withPointer<R>(_ body: (UnsafeMutablePointer<rd_kafka_topic_partition_list_t>) -> R) -> R {
+    unsafe body(pointer)
+  }
 
   /// Every entry: partition, offset, and its own error.
   func visit(_ body: (TopicPartition, Int64, rd_kafka_resp_err_t) -> Void) {

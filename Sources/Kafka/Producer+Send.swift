@@ -56,7 +56,8 @@ extension Producer {
     guard batch.wait(milliseconds: Int(deadline.remaining)) else {
       throw client.state.explain(
         RD_KAFKA_RESP_ERR__TIMED_OUT,
-        "\(batch.missing) of \(records.count) records are not acknowledged after \(timeoutMilliseconds) ms")
+        "\(batch.missing) of \(records.count) records are not acknowledged after \(timeoutMilliseconds) ms",
+        namesLogin: false)
     }
     if let failure = batch.firstFailure { throw failure }
   }

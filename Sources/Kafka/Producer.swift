@@ -121,10 +121,11 @@ internal import Synchronization
   public func flush(timeoutMilliseconds: Int) throws(KafkaError) {
     guard gate.enter() else { throw .closed("flushing") }
     defer { gate.leave() }
-    let code = unsafe rd_kafka_flush(client.pointer, Int32(clamping: timeoutMilliseconds))
+    let code = unsafe rd_kafka_flush(client.pointer, cMilliseconds(timeoutMilliseconds))
     guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return }
     let left = unsafe rd_kafka_outq_len(client.pointer)
-    throw client.state.explain(code, "\(left) records are not acknowledged after \(timeoutMilliseconds) ms")
+    throw client.state.explain(
+      code, "\(left) records are not acknowledged after \(timeoutMilliseconds) ms", namesLogin: false)
   }
 
   /// Sends what is queued, for at most `timeoutMilliseconds`, then gives up on the rest and frees the client.
