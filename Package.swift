@@ -47,5 +47,7 @@ let package = Package(
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
+    .testTarget(
+      name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
   ]
 )
