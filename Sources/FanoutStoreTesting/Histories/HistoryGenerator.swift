@@ -12,6 +12,10 @@ public struct HistoryGenerator {
   private let posts: [Post]
   private let times: [Int64]
   private let deletions: Int
+  /// Feeds are filled first and thinned out afterwards, each event later than the one before; else anything at any time.
+  private let isPhased: Bool
+  /// How much of the history is made, in hundredths.
+  private var progress = 0
   private let extras = [
     "{}", #"{"text":"hi"}"#, #"{"text":"hi" }"#, "{ \"a\" :\t[1, 2.50e1,null ] }", #"{"é":"\u00e9/\"\\"}"#,
   ]
@@ -29,9 +33,10 @@ public struct HistoryGenerator {
     ]
     let postNames = ["1", "2", "10", "p", "é", "e\u{301}", #"\"#, "p!", String(repeating: "é", count: 64)]
     users = random.shuffled(userNames).prefix(2 + random.number(5)).map(UserID.init(unchecked:))
+    isPhased = random.chance(50)
     var posts: [Post] = []
-    for author in users {
-      for name in random.shuffled(postNames).prefix(1 + random.number(4)) {
+    for author in isPhased ? users.prefix(2) : users[...] {
+      for name in random.shuffled(postNames).prefix(isPhased ? 5 + random.number(4) : 1 + random.number(4)) {
         posts.append(Post(author: author, id: PostID(unchecked: name)))
       }
     }
@@ -56,11 +61,12 @@ public struct HistoryGenerator {
 
   /// The history of the seed.
   public mutating func history() -> History {
-    let limit = random.chance(15) ? 1000 : 1 + random.number(6)
+    let limit = random.chance(15) ? 1000 : 1 + random.number(isPhased ? 3 : 6)
     let settings = StoreSettings(feedLimit: limit, includesOwnPosts: random.chance(60))
-    let length = 5 + random.number(random.pick([10, 40, 120]))
+    let length = isPhased ? 60 + random.number(60) : 5 + random.number(random.pick([10, 40, 120]))
     var records: [Record] = []
     while records.count < length {
+      progress = records.count * 100 / length
       if let earlier = records.last, random.chance(12) {
         records.append(again(random.chance(50) ? earlier : random.pick(records)))
       } else {
@@ -70,13 +76,26 @@ public struct HistoryGenerator {
     return History(seed: seed, settings: settings, records: records)
   }
 
-  /// The same record once more, or the same event sent a second time.
+  /// The same record once more, the same event sent a second time, or another event of the same version about the same thing.
   private mutating func again(_ record: Record) -> Record {
-    random.chance(60) ? record : Record(record.event, recorded: recorded(of: record.event.time.microseconds))
+    let event = record.event
+    switch random.number(3) {
+    case 0: return record
+    case 1: return Record(event, recorded: recorded(of: event.time.microseconds))
+    default:
+      let assertion: Assertion =
+        switch event.assertion {
+        case .present(let edge, _, _), .absent(let edge): random.chance(75) ? present(edge) : .absent(edge)
+        case .published(let post, _): .published(post, publishedAt: Timestamp(microseconds: random.pick(times)))
+        default: event.assertion
+        }
+      return Record(
+        Event(id: event.id, source: event.source, time: event.time, assertion: assertion), recorded: record.recorded)
+    }
   }
 
   private mutating func record() -> Record {
-    let time = anyTime()
+    let time = isPhased ? Self.present + Int64(progress) * 1_000_000 : anyTime()
     let event = Event(
       id: identifier(), source: "test", time: Timestamp(microseconds: time), assertion: assertion())
     return Record(event, recorded: recorded(of: time))
@@ -115,6 +134,7 @@ public struct HistoryGenerator {
   }
 
   private mutating func assertion() -> Assertion {
+    if isPhased && random.chance(80) { return progress < 50 ? filling() : thinning() }
     switch random.number(100) {
     case 0..<24: return present(follow())
     case 24..<34: return .absent(follow())
@@ -124,10 +144,26 @@ public struct HistoryGenerator {
     case 55..<58: return .absent(onPost(.favorite))
     case 58..<62: return .seen(random.pick(users), upTo: Timestamp(microseconds: anyTime()))
     case 62..<(62 + deletions): return .deleted(random.pick(posts))
-    default:
-      let publishedAt = random.chance(60) ? Timestamp(microseconds: anyTime()) : nil
-      return .published(random.pick(posts), publishedAt: publishedAt)
+    default: return published()
     }
+  }
+
+  private mutating func filling() -> Assertion {
+    random.chance(35) ? present(followOfAuthor()) : published()
+  }
+
+  private mutating func thinning() -> Assertion {
+    switch random.number(10) {
+    case 0...2: .deleted(random.pick(posts))
+    case 3...4: .absent(followOfAuthor())
+    case 5...6: present(followOfAuthor())
+    default: published()
+    }
+  }
+
+  private mutating func published() -> Assertion {
+    let publishedAt = random.chance(60) ? Timestamp(microseconds: anyTime()) : nil
+    return .published(random.pick(posts), publishedAt: publishedAt)
   }
 
   private mutating func present(_ edge: Edge) -> Assertion {
@@ -137,6 +173,13 @@ public struct HistoryGenerator {
   private mutating func follow() -> Edge {
     let actor = random.number(users.count)
     let target = (actor + 1 + random.number(users.count - 1)) % users.count
+    return Edge(kind: .follow, actor: users[actor], recipient: users[target], post: nil)
+  }
+
+  /// One of the two who have posts, when the history is phased.
+  private mutating func followOfAuthor() -> Edge {
+    let target = random.number(2)
+    let actor = (target + 1 + random.number(users.count - 1)) % users.count
     return Edge(kind: .follow, actor: users[actor], recipient: users[target], post: nil)
   }
 

@@ -40,12 +40,26 @@ public struct HistoryRunner {
     self.history = history
     self.store = store
     var random = SeededGenerator(seed: ~history.seed)
-    queue = random.chance(80) ? random.shuffled(history.records) : history.records
+    queue =
+      switch random.number(3) {
+      case 0: history.records
+      case 1: Self.jostled(history.records, using: &random)
+      default: random.shuffled(history.records)
+      }
     maximumCut = random.pick([1, 3, 8, 30, history.records.count])
     crashes = random.pick([0, 10, 40])
     delays = random.pick([0, 30, 90])
     checks = random.pick([0, 10])
     self.random = random
+  }
+
+  /// About in order, as from several partitions that are read side by side.
+  private static func jostled(_ records: [Record], using random: inout SeededGenerator) -> [Record] {
+    var records = records
+    for index in records.indices {
+      records.swapAt(index, min(records.count - 1, index + random.number(8)))
+    }
+    return records
   }
 
   private mutating func run() throws {
