@@ -48,6 +48,11 @@ let package = Package(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
     .testTarget(
+      name: "FanoutStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
+    .testTarget(
+      name: "SQLiteStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore", "CSQLite"],
+      swiftSettings: strict),
+    .testTarget(
       name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
   ]
 )
