@@ -33,7 +33,8 @@ public struct FanoutSlice: Hashable, Sendable {
   /// apart have the same ranges and so the same keys.
   public static func slices(of post: Post, edgeCount: Int, sliceSize: Int) -> [FanoutSlice] {
     // Ranges filled to four fifths on average seldom hold more than a slice; one that does is written in two transactions.
-    let wanted = max(1, edgeCount * 5 / (max(1, sliceSize) * 4))
+    let filled = max(1, sliceSize) * 4
+    let wanted = max(1, (edgeCount * 5 + filled - 1) / filled)
     var count = 1
     while count < wanted, count < 1 << 32 { count <<= 1 }
     return (0..<count).compactMap { FanoutSlice(post: post, index: $0, count: count) }
