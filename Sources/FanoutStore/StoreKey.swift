@@ -42,6 +42,8 @@ public struct StoreKey: Hashable, Comparable, Sendable {
       let high = UInt64(hexadecimal.prefix(16), radix: 16), let low = UInt64(hexadecimal.suffix(16), radix: 16)
     else { return nil }
     self.init(high: high, low: low)
+    // A number may have a sign and capitals, a key's spelling has not.
+    if !self.hexadecimal.utf8.elementsEqual(hexadecimal.utf8) { return nil }
   }
 
   static func hexadecimal(_ word: UInt64) -> String {

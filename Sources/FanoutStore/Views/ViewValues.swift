@@ -125,6 +125,8 @@ public struct FeedbackPosition: Hashable, Comparable, Sendable {
     else { return nil }
     self.init(
       time: Timestamp(microseconds: Int64(bitPattern: time)), kind: kind, actor: actor, subject: subject)
+    // Numbers may be spelt in other ways, with a sign or capitals; an id in one only.
+    if !self.id.utf8.elementsEqual(id.utf8) { return nil }
   }
 }
 
