@@ -29,23 +29,26 @@ package final class Scenario {
     try apply(events, sliceSize: sliceSize)
   }
 
+  /// - Parameter recorded: the timestamp of the events' records.
   @discardableResult
-  package func apply(_ events: [Event], sliceSize: Int = 5000) throws -> Int {
-    let changes = try commit(events)
-    for slice in try derive(events, sliceSize: sliceSize).slices { _ = try store.derive(slice, sliceSize: sliceSize) }
+  package func apply(_ events: [Event], sliceSize: Int = 5000, recorded: Timestamp? = nil) throws -> Int {
+    let changes = try commit(events, recorded: recorded)
+    for slice in try derive(events, sliceSize: sliceSize, recorded: recorded).slices {
+      _ = try store.derive(slice, sliceSize: sliceSize)
+    }
     return changes
   }
 
   /// Step 1 of SPEC 6 only.
   @discardableResult
-  package func commit(_ events: [Event]) throws -> Int {
-    records += events.map { Record($0, recorded: nil) }
-    return try store.commitFacts(Self.batch(events))
+  package func commit(_ events: [Event], recorded: Timestamp? = nil) throws -> Int {
+    records += events.map { Record($0, recorded: recorded) }
+    return try store.commitFacts(Self.batch(events, recorded: recorded))
   }
 
   @discardableResult
-  package func derive(_ events: [Event], sliceSize: Int = 5000) throws -> Derivation {
-    try store.deriveViews(of: Self.batch(events), sliceSize: sliceSize)
+  package func derive(_ events: [Event], sliceSize: Int = 5000, recorded: Timestamp? = nil) throws -> Derivation {
+    try store.deriveViews(of: Self.batch(events, recorded: recorded), sliceSize: sliceSize)
   }
 
   // MARK: Expecting
