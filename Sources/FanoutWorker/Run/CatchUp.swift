@@ -57,9 +57,8 @@ struct CatchUp {
   /// The end offsets of the partitions that hold anything.
   static func ends(of topics: [String], _ consumer: Consumer) throws -> [TopicPartition: Int64] {
     var ends: [TopicPartition: Int64] = [:]
-    for partition in try consumer.partitions(of: topics) {
-      let (low, high) = try consumer.watermarks(partition, timeoutMilliseconds: 10_000)
-      if high > low { ends[partition] = high }
+    for (partition, marks) in try consumer.watermarks(consumer.partitions(of: topics)) where marks.high > marks.low {
+      ends[partition] = marks.high
     }
     return ends
   }

@@ -141,8 +141,7 @@ public final class Replay: Sendable {
       starts = try consumer.offsets(forTime: milliseconds, partitions, timeoutMilliseconds: 10_000)
     }
     var ranges: [TopicPartition: Range<Int64>] = [:]
-    for partition in partitions {
-      let (low, high) = try consumer.watermarks(partition, timeoutMilliseconds: 10_000)
+    for (partition, (low, high)) in try consumer.watermarks(partitions) {
       let first = max(low, min(high, starts[partition] ?? low))
       ranges[partition] = first..<max(first, high)
     }

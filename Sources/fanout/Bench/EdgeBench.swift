@@ -64,11 +64,8 @@ private final class PlainLoop {
     let consumer = try Consumer(kafka, group: "bench-plain-\(microsecondsSince1970())")
     defer { _ = consumer.close(timeoutMilliseconds: 2000) }
     let start = Instant.now
-    var open = Set<TopicPartition>()
-    for partition in try consumer.partitions(of: topics.events) {
-      let (low, high) = try consumer.watermarks(partition)
-      if high > low { open.insert(partition) }
-    }
+    let marks = try consumer.watermarks(consumer.partitions(of: topics.events))
+    var open = Set(marks.filter { $0.value.high > $0.value.low }.keys)
     try consumer.assign(open.map { ($0, .beginning) })
     let decoder = JSONDecoder()
     let upsert = try database.statement(

@@ -18,10 +18,11 @@ extension Command {
     defer { _ = consumer.close(timeoutMilliseconds: 2000) }
     let partitions = try consumer.partitions(of: topics.events + [topics.tasks])
     let committed = try consumer.committed(partitions)
-    var rows: [PartitionLag] = []
-    for partition in partitions {
-      let (low, high) = try consumer.watermarks(partition)
-      rows.append(PartitionLag(partition: partition, low: low, end: high, committed: committed[partition]))
+    let marks = try consumer.watermarks(partitions)
+    let rows = partitions.compactMap { partition in
+      marks[partition].map {
+        PartitionLag(partition: partition, low: $0.low, end: $0.high, committed: committed[partition])
+      }
     }
     let times = try oldestTimes(rows.filter { $0.lag > 0 }, consumer)
     let isJSON = try arguments.flag(.json)
