@@ -1,5 +1,6 @@
 internal import CRdKafka
 internal import Dispatch
+internal import Glibc
 
 /// Makes and examines topics. Every call uses a connection of its own and needs a real Kafka: the embedded broker knows
 /// no administration except ``metadata(topics:with:timeoutMilliseconds:)``.
@@ -32,7 +33,7 @@ public enum Admin {
     case failed(KafkaError)
   }
 
-  /// Makes topics.
+  /// Makes topics, and waits until the brokers know them.
   ///
   /// - Returns: the outcome of each, by name.
   /// - Throws: when the brokers did not answer.
@@ -41,6 +42,7 @@ public enum Admin {
   ) throws(KafkaError) -> [String: Outcome] {
     if specs.isEmpty { return [:] }
     return try withClient(configuration) { client throws(KafkaError) in
+      let deadline = Deadline(milliseconds: timeoutMilliseconds)
       let topics = unsafe OwnedPointers { unsafe rd_kafka_NewTopic_destroy($0) }
       for spec in specs { try unsafe topics.append(newTopic(spec)) }
       let doing = "creating \(specs.count == 1 ? "topic" : "topics") \(specs.map(\.name).joined(separator: ", "))"
@@ -49,7 +51,9 @@ public enum Admin {
       ) { options, queue in
         unsafe topics.withArray { unsafe rd_kafka_CreateTopics(client.pointer, $0, $1, options, queue) }
       }
-      return answer.createdTopics()
+      let outcomes = answer.createdTopics()
+      for case (let name, .created) in outcomes { waitUntilKnown(name, client, deadline) }
+      return outcomes
     }
   }
 
@@ -96,6 +100,16 @@ public enum Admin {
         unsafe resources.withArray { unsafe rd_kafka_DescribeConfigs(client.pointer, $0, $1, options, queue) }
       }
       return try answer.describedTopics()
+    }
+  }
+
+  /// The controller answers before the brokers have heard of the topic: a client that asks at once is told that there is
+  /// none. Not to know it at the deadline is no failure, the topic is made.
+  private static func waitUntilKnown(_ topic: String, _ client: ClientHandle, _ deadline: Deadline) {
+    while !deadline.hasPassed {
+      let left = Int(deadline.remaining)
+      if (try? Metadata.partitionCount(of: topic, client: client, timeoutMilliseconds: left)) != nil { return }
+      usleep(20_000)
     }
   }
 
