@@ -50,6 +50,24 @@ package final class Connection {
     _ = unsafe sqlite3_busy_timeout(handle, milliseconds)
   }
 
+  /// Turns on the write-ahead log, which stays on for the file.
+  ///
+  /// The busy timeout does not cover this: of two that open a new file at once, each holds a lock that the other needs, and
+  /// SQLite fails one of them at once rather than let both wait.
+  func switchToWriteAheadLog(waitingAtMost milliseconds: Int32) throws(StoreError) {
+    let pause: Int32 = 5
+    var pauses = milliseconds / pause
+    while true {
+      do throws(StoreError) {
+        return try execute("PRAGMA journal_mode = WAL")
+      } catch {
+        guard error.code == .busy, pauses > 0 else { throw error }
+      }
+      pauses -= 1
+      sqlite3_sleep(pause)
+    }
+  }
+
   /// Runs statements that return nothing.
   package func execute(_ sql: String) throws(StoreError) {
     try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))

@@ -66,9 +66,10 @@ public final class SQLiteStore: Store {
   /// afterwards would not come back.
   private static func prepareForWriting(_ database: Connection) throws(StoreError) {
     database.setBusyTimeout(milliseconds: busyTimeout)
+    try database.switchToWriteAheadLog(waitingAtMost: busyTimeout)
     try database.execute(
       """
-      PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;
+      PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;
       PRAGMA wal_autocheckpoint = 16000
       """)
   }
