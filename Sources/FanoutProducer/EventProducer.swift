@@ -48,7 +48,8 @@ public final class EventProducer: Sendable {
     try result.get()
   }
 
-  private func queue(_ event: Event, _ data: [UInt8], _ continuation: CheckedContinuation<Result<Void, Failure>, Never>) {
+  private func queue(_ event: Event, _ data: [UInt8], _ continuation: CheckedContinuation<Result<Void, Failure>, Never>)
+  {
     do {
       try send(event, data: data.span) { outcome in
         continuation.resume(returning: outcome.map { _ in () }.mapError { .kafka($0) })

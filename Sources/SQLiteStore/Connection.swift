@@ -27,7 +27,9 @@ package final class Connection {
     // "Whether or not an error occurs when it is opened, resources associated with the database connection handle should be
     // released by passing it to sqlite3_close()" (sqlite3_open).
     let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
-    guard let database = unsafe opened else { throw StoreError(.unavailable, "SQLite has no memory left to open \(path)") }
+    guard let database = unsafe opened else {
+      throw StoreError(.unavailable, "SQLite has no memory left to open \(path)")
+    }
     guard code == SQLITE_OK else {
       let reason = unsafe String(cString: sqlite3_errmsg(database))
       unsafe sqlite3_close_v2(database)
@@ -47,7 +49,15 @@ package final class Connection {
 
   /// How long a call waits for another process's lock before it fails as busy.
   func setBusyTimeout(milliseconds: Int32) {
-    _ = unsafe sqlite3_busy_timeout(handle, milliseconds)
+    // SQLite's own timeout looks ever more seldom, up to every 100 ms: beside a worker that writes without a break, another
+    // would hardly ever meet the moment between two transactions. So look every millisecond.
+    _ = unsafe sqlite3_busy_handler(
+      handle,
+      { limit, tries in
+        if Int(tries) >= Int(bitPattern: limit) { return 0 }
+        sqlite3_sleep(1)
+        return 1
+      }, UnsafeMutableRawPointer(bitPattern: Int(milliseconds)))
   }
 
   /// Turns on the write-ahead log, which stays on for the file.
@@ -127,7 +137,8 @@ package final class Connection {
       StoreError(.unavailable, "the disk of the SQLite store is full: \(reason). Free some space.", nativeCode: native)
     case SQLITE_READONLY:
       StoreError(
-        .unavailable, "the SQLite store can't be written: \(reason). Check its permissions and mount.", nativeCode: native)
+        .unavailable, "the SQLite store can't be written: \(reason). Check its permissions and mount.",
+        nativeCode: native)
     case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM, SQLITE_PROTOCOL:
       StoreError(.unavailable, "the SQLite store can't be reached: \(reason)", nativeCode: native)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
@@ -252,7 +263,8 @@ package final class Statement {
   }
 
   func key(_ column: Int32) -> StoreKey {
-    guard let bytes = unsafe sqlite3_column_blob(pointer, column), unsafe sqlite3_column_bytes(pointer, column) == 16 else {
+    guard let bytes = unsafe sqlite3_column_blob(pointer, column), unsafe sqlite3_column_bytes(pointer, column) == 16
+    else {
       return .lowest
     }
     return unsafe StoreKey(

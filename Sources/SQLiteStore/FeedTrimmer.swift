@@ -95,7 +95,9 @@ struct FeedTrimmer {
       span = span.multipliedReportingOverflow(by: 4).partialValue
       if span <= 0 { break }
     }
-    if low == Self.beginning, let found = try candidate(owner, from: low, before: horizon, rank: wanted - 1) { low = found }
+    if low == Self.beginning, let found = try candidate(owner, from: low, before: horizon, rank: wanted - 1) {
+      low = found
+    }
 
     let insert = try database.statement("INSERT OR IGNORE INTO feed(owner, at, post) \(Self.belonging) ORDER BY 2, 3")
     bind(insert, owner, from: low, before: horizon)

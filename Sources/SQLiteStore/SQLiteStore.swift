@@ -46,7 +46,8 @@ public final class SQLiteStore: Store {
         .schema,
         "the store \(path) was made for feed limit \(stored.feedLimit), own posts "
           + "\(stored.includesOwnPosts ? "on" : "off"); asked for were \(settings.feedLimit) and "
-          + "\(settings.includesOwnPosts ? "on" : "off"). Leave --feed-limit and --own-posts away, or replay into a new store.")
+          + "\(settings.includesOwnPosts ? "on" : "off"). Leave --feed-limit and --own-posts away, or replay into a new store."
+      )
     }
     self.settings = stored
     self.reader = SharedConnection(reader)

@@ -119,7 +119,8 @@ enum Schema {
     let application = try pragma("application_id", of: database)
     let version = try pragma("user_version", of: database)
     if !isEmpty && application != applicationID {
-      throw StoreError(.schema, "the file is a SQLite database of another program. Name another with --store sqlite:PATH.")
+      throw StoreError(
+        .schema, "the file is a SQLite database of another program. Name another with --store sqlite:PATH.")
     }
     if version > newest {
       throw StoreError(

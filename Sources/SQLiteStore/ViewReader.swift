@@ -149,8 +149,12 @@ struct ViewReader {
       guard let user = try nameOfOwner(owner) else { return }
       for item in try feed(of: user, after: nil, limit: settings.feedLimit) { try body(.feed(of: user, item)) }
     }
-    let name = try database.statement("SELECT recipient_id FROM edge INDEXED BY edge_feedback WHERE recipient = ?1 AND state = 0 AND actor <> recipient LIMIT 1")
-    try forEachOwner(of: "edge INDEXED BY edge_feedback", column: "recipient", where: "state = 0 AND actor <> recipient") { key in
+    let name = try database.statement(
+      "SELECT recipient_id FROM edge INDEXED BY edge_feedback WHERE recipient = ?1 AND state = 0 AND actor <> recipient LIMIT 1"
+    )
+    try forEachOwner(
+      of: "edge INDEXED BY edge_feedback", column: "recipient", where: "state = 0 AND actor <> recipient"
+    ) { key in
       name.bind(1, key)
       guard let user = try name.first({ name.user(0) }) else { return }
       var last: FeedbackPosition?

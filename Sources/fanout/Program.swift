@@ -3,7 +3,9 @@ private import Glibc
 @main
 enum Program {
   static let commands: [Command] =
-    [.demo, .dev, .topicsCreate, .topicsCheck, .emit, .worker, .replay] + [.show, .dump, .digest, .lag, .migrate, .bench]
+    [.demo, .dev, .topicsCreate, .topicsCheck, .emit, .worker, .replay] + [
+      .show, .dump, .digest, .lag, .migrate, .bench,
+    ]
 
   static func main() {
     exit(run(CommandLine.arguments.dropFirst()).rawValue)

@@ -25,7 +25,9 @@ public struct CanonicalDump: ~Copyable {
   /// The digests of the dump: of all its lines, and of each view's.
   public consuming func digest() throws -> Digest {
     var whole = SHA256()
-    var edges = SHA256(), feeds = SHA256(), feedback = SHA256()
+    var edges = SHA256()
+    var feeds = SHA256()
+    var feedback = SHA256()
     var lines = Digest.Lines()
     func add(_ line: ArraySlice<UInt8>, to hash: inout SHA256) {
       unsafe line.withUnsafeBytes { unsafe hash.update($0) }

@@ -102,7 +102,8 @@ private final class RunFile {
   func write(_ line: ArraySlice<UInt8>) throws {
     var length = UInt32(truncatingIfNeeded: line.count)
     let written = unsafe line.withUnsafeBytes { buffer in
-      unsafe fwrite(&length, 4, 1, file) == 1 && (buffer.isEmpty || fwrite(buffer.baseAddress, buffer.count, 1, file) == 1)
+      unsafe fwrite(&length, 4, 1, file) == 1
+        && (buffer.isEmpty || fwrite(buffer.baseAddress, buffer.count, 1, file) == 1)
     }
     if !written { throw RunFile.failure("can't write a temporary file for sorting") }
   }

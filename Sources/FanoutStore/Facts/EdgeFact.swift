@@ -42,6 +42,14 @@ public struct EdgeFact: Hashable, Sendable {
   var registerKey: RegisterKey { RegisterKey(kind: edge.kind.rawValue, first: actorKey, second: subjectKey) }
 }
 
+extension PostFact {
+  var registerKey: RegisterKey { RegisterKey(kind: 0, first: key, second: .lowest) }
+}
+
+extension SeenFact {
+  var registerKey: RegisterKey { RegisterKey(kind: 0, first: key, second: .lowest) }
+}
+
 /// Which register of its kind a fact is about.
 struct RegisterKey: Equatable, Comparable {
   let kind: UInt8

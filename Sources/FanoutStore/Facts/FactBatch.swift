@@ -42,8 +42,8 @@ public struct FactBatch: Sendable {
     Self.reduce(&edges, key: \.registerKey) { kept, next in
       if next.supersedes(kept) { kept = next }
     }
-    Self.reduce(&posts, key: { RegisterKey(kind: 0, first: $0.key, second: .lowest) }) { $0.merge($1) }
-    Self.reduce(&seen, key: { RegisterKey(kind: 0, first: $0.key, second: .lowest) }) { kept, next in
+    Self.reduce(&posts, key: \.registerKey) { $0.merge($1) }
+    Self.reduce(&seen, key: \.registerKey) { kept, next in
       if next.upTo > kept.upTo { kept = next }
     }
   }

@@ -199,7 +199,8 @@ public struct Oracle {
       ("time", Bytes("\(claim.time)".utf8)), ("event", text(claim.event)),
       ("seen", Bytes(upTo != nil && claim.time <= upTo! ? "true".utf8 : "false".utf8)),
     ]
-    if let extra = claim.extra { members += [("extra", extra)] }
+    // One object a line: a line break between the tokens of `extra` has to become a space.
+    if let extra = claim.extra { members += [("extra", extra.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })] }
     return object(members)
   }
 

@@ -42,7 +42,8 @@ struct DeadLetter: Sendable {
       Header(HeaderName.size, String(value.count)), Header(HeaderName.sha256, hexadecimal(hash.finish())),
     ]
     return ProducerRecord(
-      topic: topic, key: record.key.map { Array($0.prefix(1024)) }, value: [], headers: added + described, timestamp: nil,
+      topic: topic, key: record.key.map { Array($0.prefix(1024)) }, value: [], headers: added + described,
+      timestamp: nil,
       partition: nil)
   }
 

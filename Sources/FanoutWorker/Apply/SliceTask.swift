@@ -23,7 +23,8 @@ enum SliceTask {
   }
 
   static func slice(key: Span<UInt8>) throws(InvalidEvent) -> FanoutSlice {
-    let parts = String(decoding: Array(copying: key), as: UTF8.self).split(separator: separator, omittingEmptySubsequences: false)
+    let parts = String(decoding: Array(copying: key), as: UTF8.self).split(
+      separator: separator, omittingEmptySubsequences: false)
     guard parts.count == 4, let index = Int(parts[2]), let count = Int(parts[3]),
       let author = try? UserID(String(parts[0])), let id = try? PostID(String(parts[1])),
       let slice = FanoutSlice(post: Post(author: author, id: id), index: index, count: count)

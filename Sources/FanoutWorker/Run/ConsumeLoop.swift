@@ -16,6 +16,8 @@ final class ConsumeLoop {
   /// Whether the group has given this worker its share, which may be none.
   private var isMember = false
   private var isPaused = false
+  private var reportedProblem: KafkaError?
+  private var nextLookAtProblem = Instant.now
   /// For each partition, up to where records were applied in this run.
   private var applied: [TopicPartition: Int64] = [:]
   private var failure: WorkerError?
@@ -50,6 +52,7 @@ final class ConsumeLoop {
       takeOutcomes(consumer)
       if let failure { throw failure }
       if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
+      reportProblem(consumer)
       submitIfReady()
       if try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
       if isFull {
@@ -110,6 +113,21 @@ final class ConsumeLoop {
     }
     // Serves the group's callbacks; a paused consumer brings no records, and one that slipped through is not lost.
     try poll(consumer, timeout: 0)
+  }
+
+  /// Says once that the brokers can't be used, and again when they can.
+  private func reportProblem(_ consumer: Consumer) {
+    guard Instant.now >= nextLookAtProblem else { return }
+    nextLookAtProblem = .after(milliseconds: 1000)
+    if let problem = consumer.problem {
+      if reportedProblem == nil { log.warning("Kafka can't be used: \(problem); waiting for it") }
+      reportedProblem = problem
+      // An idle consumer does not notice by itself that brokers are back.
+      try? consumer.checkConnection(timeoutMilliseconds: 500)
+    } else if reportedProblem != nil {
+      reportedProblem = nil
+      log.info("Kafka can be used again")
+    }
   }
 
   private func resume(_ consumer: Consumer) throws(KafkaError) {

@@ -103,7 +103,8 @@ public final class Replay: Sendable {
       }
       let isRead = open.isEmpty
       let isFull =
-        builder.batch.recordCount >= configuration.maxBatchRecords || builder.batch.byteCount >= configuration.maxBatchBytes
+        builder.batch.recordCount >= configuration.maxBatchRecords
+        || builder.batch.byteCount >= configuration.maxBatchBytes
       if !builder.batch.isEmpty, isFull || isRead, thread.hasRoom {
         thread.submit(builder.take(epoch: 0))
         continue

@@ -7,7 +7,8 @@ extension Option {
     name: "brokers", placeholder: "HOST:PORT,…", help: "a real Kafka to measure on (an embedded broker, if not given)")
   static let scale = Option(
     name: "scale", placeholder: "N", help: "events of the larger benchmarks, in thousands", standard: "100")
-  static let rounds = Option(name: "rounds", placeholder: "N", help: "how often each measurement is made", standard: "3")
+  static let rounds = Option(
+    name: "rounds", placeholder: "N", help: "how often each measurement is made", standard: "3")
 }
 
 extension Command {
@@ -31,7 +32,8 @@ extension Command {
     options: [.benchBrokers, .kafka, .scale, .rounds]
   ) { arguments in
     for name in arguments.operands where !benchmarks.contains(where: { $0.name == name }) {
-      throw UsageError("there is no benchmark \"\(name)\"; choose from \(benchmarks.map(\.name).joined(separator: ", "))")
+      throw UsageError(
+        "there is no benchmark \"\(name)\"; choose from \(benchmarks.map(\.name).joined(separator: ", "))")
     }
     Signals.ignoreBrokenPipes()
     let context = try BenchContext(arguments)
@@ -70,7 +72,9 @@ final class BenchContext {
     }
     let broker = try EmbeddedBroker(topics: topics.all.map { ($0, partitions) })
     defer { broker.close() }
-    return try body(ClientConfiguration(brokers: broker.bootstrapServers), topics)
+    return try body(
+      ClientConfiguration(
+        brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties), topics)
   }
 
   var brokerName: String { realKafka == nil ? "embedded broker" : "real Kafka" }

@@ -63,7 +63,8 @@ struct BenchData {
       switch Int.random(in: 0..<20, using: &random) {
       case 0..<8: assertion = follow()
       case 8..<15: assertion = .present(.like(actor: anyone(), post: post(by: popular())), silent: false, extra: nil)
-      case 15..<19: assertion = .present(.favorite(actor: anyone(), post: post(by: popular())), silent: false, extra: nil)
+      case 15..<19:
+        assertion = .present(.favorite(actor: anyone(), post: post(by: popular())), silent: false, extra: nil)
       default: assertion = .absent(.like(actor: anyone(), post: post(by: popular())))
       }
       events.append(event(assertion))

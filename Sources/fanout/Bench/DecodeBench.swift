@@ -43,7 +43,8 @@ enum DecodeBench {
           for line in foundation { count += try decoder.decode(Plain.self, from: line).id.utf8.count }
         })
     }
-    let a = BenchContext.median(ours), b = BenchContext.median(theirs)
+    let a = BenchContext.median(ours)
+    let b = BenchContext.median(theirs)
     let size = lines.reduce(0) { $0 + $1.count } / lines.count
     context.report(
       "decode",

@@ -38,13 +38,16 @@ enum DeliveryBench {
         try BenchContext.time { deliveries += try store.deriveViews(of: batch, sliceSize: 1_000_000).deliveries })
       theirs.append(try BenchContext.time { plainDeliveries += try plain.deliver(batch.posts) })
     }
-    let a = ours.reduce(0, +), b = theirs.reduce(0, +)
+    let a = ours.reduce(0, +)
+    let b = theirs.reduce(0, +)
     // The plain feed leaves out authors' own posts.
-    let ourRate = Double(deliveries) / a, plainRate = Double(plainDeliveries) / b
+    let ourRate = Double(deliveries) / a
+    let plainRate = Double(plainDeliveries) / b
     context.report(
       "deliveries",
       "\(grouped(ourRate)) feed rows/s; plain statement with text ids \(grouped(plainRate)) rows/s: "
-        + "\(fixed(ourRate / plainRate, 2)) times as fast (\(grouped(deliveries)) and \(grouped(plainDeliveries)) rows)")
+        + "\(fixed(ourRate / plainRate, 2)) times as fast (\(grouped(deliveries)) and \(grouped(plainDeliveries)) rows)"
+    )
   }
 }
 

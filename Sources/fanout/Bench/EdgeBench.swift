@@ -20,7 +20,8 @@ enum EdgeBench {
         theirs.append(try PlainLoop(path: context.newPath()).run(kafka, topics))
       }
     }
-    let a = BenchContext.median(ours), b = BenchContext.median(theirs)
+    let a = BenchContext.median(ours)
+    let b = BenchContext.median(theirs)
     context.report(
       "edges",
       "\(grouped(Double(events.count) / a)) events/s from the \(context.brokerName) to SQLite; row by row "
@@ -78,7 +79,9 @@ private final class PlainLoop {
     var inTransaction = 0
     var failure: (any Error)?
     func apply(_ record: borrowing ConsumedRecord) throws {
-      var type = "", time = "", id = ""
+      var type = ""
+      var time = ""
+      var id = ""
       record.forEachHeader { name, value in
         guard let value else { return }
         let text = String(decoding: Array(copying: value), as: UTF8.self)

@@ -21,7 +21,8 @@ enum EmitBench {
       }
     }
     context.report(
-      "emit", "\(grouped(Double(events.count) / BenchContext.median(times))) events/s acknowledged, \(context.brokerName)")
+      "emit",
+      "\(grouped(Double(events.count) / BenchContext.median(times))) events/s acknowledged, \(context.brokerName)")
   }
 
   /// Emits events for other benchmarks to consume.

@@ -62,7 +62,9 @@ enum MemoryBench {
     unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
     unsafe posix_spawn_file_actions_addclose(&actions, ends[0])
     var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
-    defer { unsafe arguments.forEach { unsafe free($0) } }
+    defer {
+      while let argument = unsafe arguments.popLast() { unsafe free(argument) }
+    }
     var pid = pid_t()
     let failed = unsafe posix_spawn(&pid, words[0], &actions, nil, &arguments, environ)
     close(ends[1])

@@ -24,7 +24,8 @@ struct Arguments: Sendable {
         onlyOperands = true
         continue
       }
-      let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(
+        String.init)
       guard let option = known[parts[0]] else {
         throw UsageError("unknown option --\(parts[0]). See: fanout \(command.name) --help")
       }
@@ -80,7 +81,8 @@ struct Arguments: Sendable {
   func optionalNumber(_ option: Option, in range: ClosedRange<Int>) throws -> Int? {
     guard let text = optional(option) else { return nil }
     guard let number = Int(text), range.contains(number) else {
-      let bounds = range.upperBound == .max ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+      let bounds =
+        range.upperBound == .max ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
       throw UsageError("--\(option.name) must be a whole number \(bounds), not \"\(text)\"")
     }
     return number

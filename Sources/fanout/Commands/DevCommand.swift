@@ -5,7 +5,8 @@ internal import SocialEvents
 
 extension Option {
   static let brokerOnly = Option.flag("broker-only", "start the embedded broker with its topics, and no worker")
-  static let devPartitions = Option(name: "partitions", placeholder: "N", help: "partitions of each topic", standard: "4")
+  static let devPartitions = Option(
+    name: "partitions", placeholder: "N", help: "partitions of each topic", standard: "4")
 }
 
 extension Command {
@@ -16,7 +17,10 @@ extension Command {
       Prints the broker's address, to be used as --brokers by other commands and services. The broker lives in memory, keeps
       at most 5 MiB a partition, and is gone when the command ends (SIGINT or SIGTERM). The store stays.
       """,
-    options: [.store, .topicPrefix, .devPartitions, .brokerOnly, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .logLevel]
+    options: [
+      .store, .topicPrefix, .devPartitions, .brokerOnly, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight,
+      .logLevel,
+    ]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let log = try arguments.log()
@@ -36,11 +40,14 @@ extension Command {
     }
     let path = try arguments.storePath()
     var configuration = WorkerConfiguration(
-      kafka: ClientConfiguration(brokers: broker.bootstrapServers), topics: topics, group: try arguments.string(.group))
+      kafka: ClientConfiguration(
+        brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties), topics: topics,
+      group: try arguments.string(.group))
     configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
     let worker = Worker(
-      configuration, store: try SQLiteStore(path: path, access: .readWrite, settings: try arguments.settings()), log: log)
+      configuration, store: try SQLiteStore(path: path, access: .readWrite, settings: try arguments.settings()),
+      log: log)
     output.line("store=sqlite:\(path)")
     output.line("try, in another terminal:")
     output.line(

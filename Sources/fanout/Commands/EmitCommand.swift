@@ -46,7 +46,8 @@ extension Command {
     let sent = producer.counts.delivered
     Output().line("sent \(sent) events\(refused > 0 ? ", refused \(refused) lines" : "")")
     if let problem {
-      throw CommandFailure("\(queued - sent) events were not acknowledged: \(problem). Emitting all again does no harm.")
+      throw CommandFailure(
+        "\(queued - sent) events were not acknowledged: \(problem). Emitting all again does no harm.")
     }
     return refused == 0 ? .done : .failed
   }

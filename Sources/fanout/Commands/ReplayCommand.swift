@@ -1,5 +1,5 @@
-private import Glibc
 internal import FanoutWorker
+private import Glibc
 internal import SQLiteStore
 internal import SocialEvents
 
@@ -41,12 +41,14 @@ extension Command {
       throw UsageError("--topics: \(name) holds no events; choose from \(topics.events.joined(separator: ","))")
     }
     let replay = Replay(
-      configuration, topicNames: names, from: try start(arguments), store: try arguments.openStore(.readWrite), log: log)
+      configuration, topicNames: names, from: try start(arguments), store: try arguments.openStore(.readWrite), log: log
+    )
     Signals.ignoreBrokenPipes()
     Signals.onTermination { replay.stop() }
     let last = try replay.run { progress in
       let share = progress.total > 0 ? Double(progress.done) / Double(progress.total) * 100 : 100
-      let remaining = progress.done < progress.total ? progress.remainingSeconds.map { ", \(fixed($0, 0)) s left" } : nil
+      let remaining =
+        progress.done < progress.total ? progress.remainingSeconds.map { ", \(fixed($0, 0)) s left" } : nil
       note(
         "replayed \(grouped(Int(progress.done))) of \(grouped(Int(progress.total))) offsets (\(fixed(share, 0)) %), "
           + "\(grouped(progress.rate))/s\(remaining ?? "")")

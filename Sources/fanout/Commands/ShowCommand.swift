@@ -103,7 +103,8 @@ enum Cursor {
 
   static func feedItem(_ text: String) throws -> FeedItem {
     let parts = split(text)
-    guard parts.count == 3, let time = Int64(parts[0]), let author = try? UserID(parts[1]), let post = try? PostID(parts[2])
+    guard parts.count == 3, let time = Int64(parts[0]), let author = try? UserID(parts[1]),
+      let post = try? PostID(parts[2])
     else { throw wrong(text) }
     return FeedItem(publishedAt: Timestamp(microseconds: time), post: Post(author: author, id: post))
   }

@@ -11,7 +11,8 @@ extension Option {
     standard: "-1")
   static let compact = Option.flag(
     "compact",
-    "keep only the last record of every key; safe only if the producers of one key publish in the order of their versions")
+    "keep only the last record of every key; safe only if the producers of one key publish in the order of their versions"
+  )
 }
 
 extension Command {

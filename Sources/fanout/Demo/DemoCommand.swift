@@ -69,7 +69,8 @@ private final class Demo {
   init(path: String, logLevel: Log.Level) throws {
     log = Log(level: logLevel) { level, message in note("\(level) \(message)") }
     broker = try EmbeddedBroker(topics: topics.all.map { ($0, 3) })
-    kafka = ClientConfiguration(brokers: broker.bootstrapServers)
+    kafka = ClientConfiguration(
+      brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties)
     store = try SQLiteStore(path: path, access: .readWrite, settings: .standard)
     producer = try EventProducer(kafka, topics: topics)
   }
@@ -89,8 +90,14 @@ private final class Demo {
     }
 
     title("An embedded Kafka broker, a worker, and a SQLite store. Services emit:")
-    let ann = try UserID("ann"), bob = try UserID("bob"), carl = try UserID("carl"), dora = try UserID("dora")
-    let beach = try post(bob, "beach"), dunes = try post(bob, "dunes"), cat = try post(carl, "cat"), cake = try post(ann, "cake")
+    let ann = try UserID("ann")
+    let bob = try UserID("bob")
+    let carl = try UserID("carl")
+    let dora = try UserID("dora")
+    let beach = try post(bob, "beach")
+    let dunes = try post(bob, "dunes")
+    let cat = try post(carl, "cat")
+    let cake = try post(ann, "cake")
     try emit("ann follows bob", .present(.follow(actor: ann, target: bob), silent: false, extra: nil))
     try emit("ann follows carl", .present(.follow(actor: ann, target: carl), silent: false, extra: nil))
     try emit("bob posts “beach”", .published(beach, publishedAt: nil))
