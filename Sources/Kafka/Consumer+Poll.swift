@@ -22,7 +22,12 @@ extension Consumer {
     guard phase == .open else { throw .closed("polling") }
     guard max > 0 else { return 0 }
     // The batch call waits until it is full or its whole timeout is over, so the first record is waited for alone.
-    var (taken, count) = receive(1, cMilliseconds(timeoutMilliseconds), body)
+    let wait = Swift.min(timeoutMilliseconds, 5)
+    var (taken, count) = receive(1, cMilliseconds(wait), body)
+    if taken == 0 {
+      wakeFetchers()
+      if timeoutMilliseconds > wait { (taken, count) = receive(1, cMilliseconds(timeoutMilliseconds - wait), body) }
+    }
     if taken > 0 {
       let deadline = Deadline(milliseconds: count > 0 ? lingerMilliseconds : 0)
       while count < max, !hasRebalance, pendingError == nil {
@@ -33,6 +38,7 @@ extension Consumer {
         if taken < room { break }
       }
     }
+    if count >= max { noteFullPoll() }
     serveRebalances()
     if let error = pendingError {
       pendingError = nil

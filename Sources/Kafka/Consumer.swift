@@ -48,6 +48,7 @@ internal import Synchronization
   var progress: [[Progress]] = []
   /// The topic objects met in the batch at hand, with their indices.
   var batchTopics: [(pointer: OpaquePointer, index: Int)] = unsafe []
+  var fetching = Fetching()
   /// A failure met where it could not be thrown.
   var pendingError: KafkaError?
   var phase = Phase.open
@@ -75,9 +76,11 @@ internal import Synchronization
       throw KafkaError(
         RD_KAFKA_RESP_ERR__INVALID_ARG, "consumer group", detail: "its name is empty", remedy: "Give the group a name")
     }
+    // How long fetching waits after the queue was full; older versions don't have the property (see `wakeFetchers`).
+    let backoff = Self.sleepsOverFullQueue ? [] : [("fetch.queue.backoff.ms", "10")]
     let client = try ClientHandle(
       .consumer, configuration,
-      defaults: [
+      defaults: backoff + [
         // The cooperative strategy of librdkafka 2.0 aborts the process when a member leaves early (#4312).
         ("partition.assignment.strategy", "range"), ("auto.offset.reset", "earliest"),
         ("enable.auto.commit", commitsStoredOffsets ? "true" : "false"), ("auto.commit.interval.ms", "1000"),
