@@ -36,13 +36,20 @@ struct FeedTrimmer {
       let share = rest.prefix(100)
       rest = rest.dropFirst(share.count)
       // Most feeds want nothing: find out without the write lock.
-      var wanting: [StoreKey] = []
-      for owner in share where try wants(owner) { wanting.append(owner) }
+      let wanting = try wanting(share)
       if wanting.isEmpty { continue }
       try database.write { () throws(StoreError) in
         for owner in wanting { try settle(owner) }
       }
     }
+  }
+
+  private func wanting(_ owners: ArraySlice<StoreKey>) throws(StoreError) -> [StoreKey] {
+    try database.beginReading()
+    defer { database.endReading() }
+    var wanting: [StoreKey] = []
+    for owner in owners where try wants(owner) { wanting.append(owner) }
+    return wanting
   }
 
   private func wants(_ owner: StoreKey) throws(StoreError) -> Bool {

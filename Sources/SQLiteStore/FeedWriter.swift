@@ -30,7 +30,8 @@ struct FeedWriter {
   func derive(_ batch: FactBatch, sliceSize: Int) throws(StoreError) -> Derivation {
     var result = Derivation()
     try derivePosts(batch.posts, sliceSize: sliceSize, into: &result)
-    try deriveFollows(batch.edges.filter { $0.edge.kind == .follow }, into: &result)
+    // The batch is sorted by kind, and follows come first.
+    try deriveFollows(batch.edges.prefix { $0.edge.kind == .follow }, into: &result)
     return result
   }
 
@@ -70,16 +71,16 @@ struct FeedWriter {
     }
   }
 
-  private func deriveFollows(_ follows: [EdgeFact], into result: inout Derivation) throws(StoreError) {
+  private func deriveFollows(_ follows: ArraySlice<EdgeFact>, into result: inout Derivation) throws(StoreError) {
     var newest: [StoreKey: (count: Int, cutoff: Int64)] = [:]
     var next = 0
-    while next < follows.count {
+    while next < follows.endIndex {
       var deliveries = 0
       let unsettled = try database.write { () throws(StoreError) -> Set<StoreKey> in
         try emptyWorkTables()
         newest.removeAll(keepingCapacity: true)
         var rows = 0
-        while next < follows.count, rows < Self.rowsPerTransaction {
+        while next < follows.endIndex, rows < Self.rowsPerTransaction {
           let fact = follows[next]
           let posts: (count: Int, cutoff: Int64)
           if let known = newest[fact.subjectKey] {
@@ -88,13 +89,15 @@ struct FeedWriter {
             posts = try newestPosts(of: fact.subjectKey)
             newest[fact.subjectKey] = posts
           }
+          next += 1
+          // Nothing to bring into the feed: so it is with most follows, as most people don't post.
+          if fact.isPresent && posts.count == 0 { continue }
           let add = try database.statement(Self.addWorkEdge)
           add.bind(1, fact.actorKey)
           add.bind(2, fact.subjectKey)
           add.bind(3, posts.cutoff)
           try add.run()
           rows += posts.count + 1
-          next += 1
         }
         return try syncWorkEdges(deliveries: &deliveries)
       }

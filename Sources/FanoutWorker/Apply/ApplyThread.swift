@@ -82,9 +82,9 @@ final class ApplyThread: Sendable {
     }
   }
 
-  /// Waits until there is room for a batch or an outcome to take.
-  func waitForProgress(until deadline: Instant) {
-    _ = state.wait(until: deadline) { $0.waiting == nil || !$0.outcomes.isEmpty ? () : nil }
+  /// Waits until a batch is done.
+  func waitForOutcome(until deadline: Instant) {
+    _ = state.wait(until: deadline) { $0.outcomes.isEmpty ? nil : () }
   }
 
   /// Whether all that was submitted is done by the deadline.

@@ -103,7 +103,7 @@ final class ConsumeLoop {
 
   /// The batch at hand is full and the apply thread busy: let Kafka wait, but stay in the group.
   private func waitForRoom(_ consumer: Consumer) throws(KafkaError) {
-    thread.waitForProgress(until: .after(milliseconds: 500))
+    thread.waitForOutcome(until: .after(milliseconds: 500))
     if thread.hasRoom { return }
     if !isPaused {
       let trouble = applier.trouble.map { ": \($0)" } ?? ""

@@ -111,7 +111,7 @@ public final class Replay: Sendable {
       }
       if isRead && builder.batch.isEmpty && thread.isIdle && !thread.hasOutcomes { break }
       if isFull || isRead {
-        thread.waitForProgress(until: .after(milliseconds: 200))
+        thread.waitForOutcome(until: .after(milliseconds: 200))
         continue
       }
       let room = min(configuration.maxBatchRecords - builder.batch.recordCount, 1000)

@@ -5,9 +5,9 @@ internal import SocialEvents
 /// Fanning posts out into feeds, beside the plain set-based statement on tables with text ids.
 enum DeliveryBench {
   static func run(_ context: BenchContext) throws {
-    var data = BenchData(users: 20_000)
+    var data = BenchData(users: context.events)
     var facts = FactBatch()
-    for _ in 0..<200_000 { facts.append(data.event(data.follow()), recorded: nil) }
+    for _ in 0..<context.events * 5 { facts.append(data.event(data.follow()), recorded: nil) }
     facts.reduce()
 
     let store = try SQLiteStore(path: context.newPath(), access: .readWrite, settings: .standard)
@@ -15,19 +15,19 @@ enum DeliveryBench {
     let plain = try PlainFeed(path: context.newPath())
     try plain.addFollows(facts.edges.map(\.edge))
 
-    // Posts by authors as popular as they come, 500 at a time, the two sides in turns.
+    // Posts by all kinds of authors, some of them popular, the two sides in turns.
     var ours: [Double] = []
     var theirs: [Double] = []
     var deliveries = 0
     var plainDeliveries = 0
-    for _ in 0..<max(4, context.rounds) {
+    for _ in 0..<2 * context.rounds {
       var batch = FactBatch()
-      for _ in 0..<500 {
+      for _ in 0..<5000 {
         let author = data.anyone()
         let post = Post(author: author, id: PostID(unchecked: data.event(data.follow()).id.string))
         batch.append(data.event(.published(post, publishedAt: nil)), recorded: nil)
       }
-      for _ in 0..<5 {
+      for _ in 0..<50 {
         let post = Post(author: data.popular(), id: PostID(unchecked: data.event(data.follow()).id.string))
         batch.append(data.event(.published(post, publishedAt: nil)), recorded: nil)
       }
