@@ -296,7 +296,9 @@ extension FeedWriter {
     SELECT author, at, post FROM work_gone WHERE ?3
     """
 
-  private static let retract = "DELETE FROM feed WHERE (owner, at, post) IN (\(holders))"
+  /// The holders are wrapped in a plain SELECT since SQLite looks rows up by a list of rows only if that is no compound one;
+  /// else it reads the whole table for each slice.
+  private static let retract = "DELETE FROM feed WHERE (owner, at, post) IN (SELECT owner, at, post FROM (\(holders)))"
 
   /// Counts a removal for every trimmed feed that may have lost a row, whether it had the row or not: too many only means that
   /// the feed is looked at sooner.

@@ -113,7 +113,7 @@ enum Schema {
   /// The version of the database, 0 for an empty one.
   /// - Throws: `.schema` for another program's database, or one of a newer version than this program knows.
   static func version(of database: Connection) throws(StoreError) -> Int64 {
-    // Tables first: another process may be making the store meanwhile, and whoever sees its tables then sees the mark, too.
+    // Tables first: another process may be making the store, and whoever sees its tables sees its mark afterwards.
     let tables = try database.statement("SELECT count(*) FROM sqlite_schema")
     let isEmpty = try tables.first { tables.integer(0) } == 0
     let application = try pragma("application_id", of: database)
