@@ -16,6 +16,7 @@ let package = Package(
   products: [
     .executable(name: "fanout", targets: ["fanout"]),
     .library(name: "SocialEvents", targets: ["SocialEvents"]),
+    .library(name: "Kafka", targets: ["Kafka"]),
     .library(name: "FanoutProducer", targets: ["FanoutProducer"]),
     .library(name: "FanoutStore", targets: ["FanoutStore"]),
     .library(name: "FanoutStoreTesting", targets: ["FanoutStoreTesting"]),

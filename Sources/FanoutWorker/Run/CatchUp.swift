@@ -18,13 +18,14 @@ struct CatchUp {
 
   /// - Parameters:
   ///   - applied: up to where this worker has applied records.
-  ///   - isQuiet: whether this worker is in the group and has nothing at hand.
+  ///   - isQuiet: whether this worker has nothing at hand.
   mutating func isDone(_ consumer: Consumer, applied: [TopicPartition: Int64], isQuiet: Bool) throws -> Bool {
-    guard isQuiet, Instant.now >= nextLook else { return false }
+    guard Instant.now >= nextLook else { return false }
     while true {
       for (partition, end) in ends {
-        // A partition may end with records that are never delivered (transaction markers): its end counts as well.
-        let reached = max(applied[partition] ?? 0, consumer.endOffset(partition) ?? 0)
+        // A partition may end with records that are never delivered (transaction markers), so its end counts as well, once
+        // all that was read before it is applied.
+        let reached = max(applied[partition] ?? 0, isQuiet ? consumer.endOffset(partition) ?? 0 : 0)
         if reached >= end { ends[partition] = nil }
       }
       if !ends.isEmpty {

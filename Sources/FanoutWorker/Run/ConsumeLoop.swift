@@ -54,7 +54,7 @@ final class ConsumeLoop {
       if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
       reportProblem(consumer)
       submitIfReady()
-      if try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
+      if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
       if isFull {
         try waitForRoom(consumer)
       } else {
@@ -78,7 +78,7 @@ final class ConsumeLoop {
     builder.batch.recordCount >= configuration.maxBatchRecords || builder.batch.byteCount >= configuration.maxBatchBytes
   }
 
-  private var isQuiet: Bool { isMember && builder.batch.isEmpty && thread.isIdle }
+  private var isQuiet: Bool { builder.batch.isEmpty && thread.isIdle }
 
   private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
     // Bytes are counted between polls, so a poll takes few enough records for the limit to hold roughly.
