@@ -57,7 +57,7 @@ public final class MemoryStore: Store {
     let entries = facts.withLock { $0.relation(relation, of: subject) }
       .map { (key: $0.key, entry: $0) }
       .filter { entry in start.map { entry.key > $0 } ?? true }
-    return entries.sorted { $0.key < $1.key }.prefix(limit).map(\.entry)
+    return entries.sorted { $0.key < $1.key }.prefix(max(0, limit)).map(\.entry)
   }
 
   public func count(_ relation: Relation, of subject: Subject) -> Int {
@@ -67,13 +67,13 @@ public final class MemoryStore: Store {
   public func feed(of user: UserID, after: FeedItem?, limit: Int) -> [FeedItem] {
     let all = facts.withLock { $0.feed(of: user, ownPosts: settings.includesOwnPosts) }
     let shown = all.sorted(by: >).prefix(settings.feedLimit)
-    return Array(shown.filter { item in after.map { item < $0 } ?? true }.prefix(limit))
+    return Array(shown.filter { item in after.map { item < $0 } ?? true }.prefix(max(0, limit)))
   }
 
   public func feedback(of user: UserID, after: FeedbackPosition?, limit: Int) -> [FeedbackEntry] {
     let all = facts.withLock { $0.feedback(of: user) }
       .filter { entry in after.map { entry.position < $0 } ?? true }
-    return Array(all.sorted { $0.position > $1.position }.prefix(limit))
+    return Array(all.sorted { $0.position > $1.position }.prefix(max(0, limit)))
   }
 
   public func unreadCount(of user: UserID) -> Int {

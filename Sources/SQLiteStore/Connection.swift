@@ -191,11 +191,11 @@ package final class Statement {
     bind(index, Int64(value))
   }
   package func bind(_ index: Int32, _ value: String?) {
-    guard var value else {
-      _ = unsafe sqlite3_bind_null(pointer, index)
-      return
-    }
-    value.withUTF8 { text in
+    if let value { bind(index, value) } else { _ = unsafe sqlite3_bind_null(pointer, index) }
+  }
+  package func bind(_ index: Int32, _ value: String) {
+    let bytes = value.utf8.span
+    unsafe bytes.withUnsafeBufferPointer { text in
       // An empty Swift string may have no address, which SQLite would take for NULL.
       _ = unsafe text.withMemoryRebound(to: CChar.self) {
         unsafe fanout_sqlite3_bind_text_copied(pointer, index, $0.baseAddress ?? emptyText, Int32($0.count))

@@ -19,7 +19,7 @@ struct ViewReader {
       """)
     bind(select, relation, subject)
     select.bind(3, after?.key ?? .lowest)
-    select.bind(4, limit)
+    select.bind(4, max(0, limit))
     return try select.rows { () -> Subject in
       if !byActor { return .user(select.user(0)) }
       if select.isNull(2) { return .user(select.user(1)) }
@@ -58,7 +58,7 @@ struct ViewReader {
     select.bind(2, settings.includesOwnPosts ? 1 : 0)
     select.bind(3, try horizon(of: owner))
     select.bind(4, settings.feedLimit)
-    select.bind(5, limit)
+    select.bind(5, max(0, limit))
     select.bind(6, after?.publishedAt.microseconds ?? .max)
     select.bind(7, after?.post.author.string ?? "")
     select.bind(8, after?.post.id.string ?? "")
@@ -103,7 +103,7 @@ struct ViewReader {
     select.bind(3, after.map { Int($0.kind.rawValue) } ?? .max)
     select.bind(4, after?.actor ?? .highest)
     select.bind(5, after?.subject ?? .highest)
-    select.bind(6, limit)
+    select.bind(6, max(0, limit))
     return try select.rows {
       let kind = EdgeKind(rawValue: UInt8(truncatingIfNeeded: select.integer(0))) ?? .follow
       let time = select.timestamp(3)

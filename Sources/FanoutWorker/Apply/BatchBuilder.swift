@@ -52,7 +52,7 @@ struct BatchBuilder {
       guard let value else { throw InvalidEvent(.notJSON, "the value is null") }
       return try decoder.decode(value: value)
     }
-    let recorded = record.timestampMilliseconds.map { Timestamp(microseconds: $0 &* 1000) }
+    let recorded = record.timestampMilliseconds.map(Timestamp.init(milliseconds:))
     batch.facts.append(event, recorded: recorded)
     guard let trace = event.traceparent else { return }
     switch event.assertion {

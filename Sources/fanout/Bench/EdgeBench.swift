@@ -10,7 +10,7 @@ internal import SocialEvents
 enum EdgeBench {
   static func run(_ context: BenchContext) throws {
     var data = BenchData(users: 20_000)
-    let events = data.edgeEvents(context.events)
+    let events = data.edgeEvents(context.events * 3)
     var ours: [Double] = []
     var theirs: [Double] = []
     try context.withTopics { kafka, topics in
