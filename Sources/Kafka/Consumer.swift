@@ -86,10 +86,11 @@ internal import Synchronization
         ("enable.auto.commit", commitsStoredOffsets ? "true" : "false"), ("auto.commit.interval.ms", "1000"),
         ("session.timeout.ms", "45000"), ("heartbeat.interval.ms", "3000"), ("allow.auto.create.topics", "false"),
         // A broker with news answers at once; the wait delays only partitions that join meanwhile. The rest bounds what is
-        // fetched ahead to about 16 MB.
+        // fetched ahead: answers come compressed and are several times as large in memory, and the limit of the queue is only
+        // looked at between answers, so small ones keep the whole to some 30 MB.
         ("fetch.wait.max.ms", "50"), ("fetch.error.backoff.ms", "100"), ("queued.min.messages", "10000"),
-        ("queued.max.messages.kbytes", "16384"), ("fetch.max.bytes", "8388608"),
-        ("max.partition.fetch.bytes", "1048576"),
+        ("queued.max.messages.kbytes", "8192"), ("fetch.max.bytes", "2097152"),
+        ("max.partition.fetch.bytes", "262144"),
       ],
       required: [
         ("group.id", group, "it is the group the consumer was created for"),
