@@ -48,6 +48,13 @@ let package = Package(
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
+    // The command as processes, on the embedded broker and on a real Kafka.
+    .testTarget(
+      name: "IntegrationTests",
+      dependencies: [
+        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "SQLiteStore", "SocialEvents",
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "FanoutStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
     .testTarget(

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Checks formatting, builds everything, and runs all tests.
+#
+#   Deploy/test.sh                       everything
+#   Deploy/test.sh --filter EmitTests    what `swift test` takes
+#
+# With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
+# and on its data; FANOUT_TEST_BROKERS names brokers to use instead. With CI=true nothing may be skipped that could be run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+temp=$(mktemp -d "${TMPDIR:-/tmp}/fanout-tests-XXXXXX")
+files=$temp
+kafka=
+
+clean_up() {
+  local status=$?
+  trap - EXIT
+  # What a killed test runner may have left behind.
+  for file in "$temp"/pids/*; do
+    if [[ -e $file ]]; then kill -KILL "$(basename "$file")" 2>/dev/null || true; fi
+  done
+  if [[ -n $kafka ]]; then "$kafka" stop --dir "$temp/kafka" >/dev/null 2>&1 || true; fi
+  rm -rf "$temp" "$files"
+  exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+step() { printf '\n== %s\n' "$*"; }
+fail() {
+  printf '\nFAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+step "What is needed"
+missing=()
+has_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+if command -v dpkg-query >/dev/null; then
+  for package in librdkafka-dev libsqlite3-dev libssl-dev pkg-config; do
+    has_package "$package" || missing+=("$package")
+  done
+fi
+command -v java >/dev/null || missing+=(default-jre-headless)
+command -v python3 >/dev/null || missing+=(python3)
+if ((${#missing[@]} > 0)); then
+  sudo=
+  if ((EUID != 0)); then
+    sudo=$(command -v sudo || true)
+    [[ -n $sudo ]] || fail "these packages are missing, and only root can install them: ${missing[*]}"
+  fi
+  command -v apt-get >/dev/null || fail "these are missing; install what your system has in their place: ${missing[*]}"
+  $sudo apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+command -v swift >/dev/null || fail "there is no Swift toolchain; see https://www.swift.org/install (6.2 or newer)"
+echo "all there: $(swift --version 2>/dev/null | head -1)"
+
+step "Formatting"
+formatting=clean
+swift format lint --strict --recursive Package.swift Sources Tests || formatting=unclean
+
+step "Build"
+swift build -c release --build-tests
+
+step "Servers"
+shared=${FANOUT_TEST_SHARED:-../shared}
+if [[ -d $shared ]]; then
+  FANOUT_TEST_SHARED=$(cd "$shared" && pwd)
+  export FANOUT_TEST_SHARED
+  if [[ -z ${FANOUT_TEST_BROKERS:-} && -x $FANOUT_TEST_SHARED/kafka/kafka ]]; then
+    kafka=$FANOUT_TEST_SHARED/kafka/kafka
+    KAFKA_HEAP=${KAFKA_HEAP:-384m} "$kafka" start --dir "$temp/kafka" >"$temp/kafka.out"
+    FANOUT_TEST_BROKERS=$(sed -n 's/^bootstrap=//p' "$temp/kafka.out")
+    [[ -n $FANOUT_TEST_BROKERS ]] || fail "Kafka did not say where it listens: $(cat "$temp/kafka.out")"
+  fi
+fi
+export FANOUT_TEST_BROKERS=${FANOUT_TEST_BROKERS:-}
+echo "shared data: ${FANOUT_TEST_SHARED:-none}; Kafka: ${FANOUT_TEST_BROKERS:-none, only the embedded broker}"
+
+step "Tests"
+mkdir "$temp/pids"
+export FANOUT_TEST_PIDS=$temp/pids
+# Stores wait for the disk at every commit; in memory they need not.
+if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 2000000)); then
+  files=$(mktemp -d /dev/shm/fanout-tests-XXXXXX)
+fi
+status=0
+TMPDIR=$files swift test -c release --skip-build "$@" 2>&1 | tee "$temp/tests.log" || status=$?
+
+step "Summary"
+skipped=$(grep -c 'SKIPPED' "$temp/tests.log" || true)
+grep -E '✘ (Test|Suite)|recorded an issue' "$temp/tests.log" || true
+grep -E 'Test run with' "$temp/tests.log" || true
+grep 'SKIPPED' "$temp/tests.log" || true
+((status == 0)) || fail "swift test ended with status $status"
+grep -qE 'Test run with [1-9]' "$temp/tests.log" || fail "no test was run"
+if [[ ${CI:-} == true && -n ${FANOUT_TEST_SHARED:-} ]] && ((skipped > 0)); then
+  fail "$skipped tests were skipped, although ../shared is there"
+fi
+[[ $formatting == clean ]] || fail "all tests passed, but the formatting is not as .swift-format says; see above"
+echo "PASSED, $skipped skipped"
