@@ -116,7 +116,7 @@ final class ChildProcess: Sendable {
     _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> R
   ) -> R {
     var pointers = unsafe strings.map { unsafe strdup($0) } + [nil]
-    defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
+    defer { for index in unsafe pointers.indices { unsafe free(pointers[index]) } }
     return unsafe pointers.withUnsafeMutableBufferPointer { unsafe body($0.baseAddress!) }
   }
 
