@@ -137,13 +137,15 @@ public final class Replay: Sendable {
   /// What is to be read of each partition.
   private func ranges(_ consumer: Consumer) throws -> [TopicPartition: Range<Int64>] {
     let partitions = try consumer.partitions(of: names)
-    var starts: [TopicPartition: Int64] = [:]
+    var starts: [TopicPartition: Int64]?
     if case .time(let milliseconds) = start {
       starts = try consumer.offsets(forTime: milliseconds, partitions, timeoutMilliseconds: 10_000)
     }
     var ranges: [TopicPartition: Range<Int64>] = [:]
     for (partition, (low, high)) in try consumer.watermarks(partitions) {
-      let first = max(low, min(high, starts[partition] ?? low))
+      // A partition without an offset for the time holds nothing that late.
+      let wanted = starts.map { $0[partition] ?? high } ?? low
+      let first = max(low, min(high, wanted))
       ranges[partition] = first..<max(first, high)
     }
     return ranges
