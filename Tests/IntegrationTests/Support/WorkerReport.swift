@@ -1,18 +1,18 @@
-import Foundation
+import Glibc
 
 /// What a worker says it did, from the last line of its log.
 struct WorkerReport {
   private let counts: [String: Int]
 
   init(log: String) throws {
-    guard let line = log.split(separator: "\n").last(where: { $0.contains("worker stopped:") }),
-      let list = line.split(separator: "(").last
-    else { throw TestFailure("no final counts in the worker's log:\n\(log)") }
+    guard let line = log.split(separator: "\n").last(where: { $0.contains("worker stopped:") }) else {
+      throw TestFailure("no final counts in the worker's log:\n\(log)")
+    }
+    // Words such as records=42.
     var counts: [String: Int] = [:]
-    for entry in list.split(separator: ",") {
-      let parts = entry.split(separator: ":")
-      let digits = parts.last?.filter(\.isNumber) ?? ""
-      counts[parts.first?.trimmingCharacters(in: .whitespaces) ?? ""] = Int(digits)
+    for word in line.split(separator: " ") {
+      let parts = word.split(separator: "=")
+      if parts.count == 2, let count = Int(parts[1]) { counts[String(parts[0])] = count }
     }
     self.counts = counts
   }
@@ -23,9 +23,9 @@ struct WorkerReport {
   var events: Int { self["events"] }
   var changes: Int { self["changes"] }
   var slices: Int { self["slices"] }
-  var slicesHandedOver: Int { self["slicesHandedOver"] }
+  var slicesHandedOver: Int { self["slices_handed_over"] }
   var tombstones: Int { self["tombstones"] }
-  var deadLetters: Int { self["deadLetters"] }
+  var deadLetters: Int { self["dead_letters"] }
   var retries: Int { self["retries"] }
 }
 

@@ -1,0 +1,100 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite("SIGTERM and SIGINT (SPEC 7)", .crowded)
+struct StopTests {
+  @Test(
+    "in the middle of load: exit 0, and what was applied is exactly what was committed", arguments: [SIGTERM, SIGINT],
+    BrokerKind.available)
+  func underLoad(signal: Int32, kind: BrokerKind) async throws {
+    let deployment = try await Deployment.start(on: kind)
+    let load = try Load(on: deployment)
+    let worker = try deployment.startWorker(["--max-in-flight", "60"])
+    try await eventually("the worker is at work", else: worker.report) { deployment.registerCount() > 200 }
+    let report = try await worker.stopInOrder(by: signal)
+    let total = try await load.stop()
+
+    let applied = deployment.registerCount()
+    #expect(report.events == applied)
+    let lag = try deployment.lag()
+    #expect(lag == total - applied, "nothing is lost, and nothing will be done twice")
+    #expect(worker.standardError.contains("gave up "), "it left the group in order")
+    try await deployment.catchUp()
+    #expect(try await edges(deployment) == load.expectedEdges())
+  }
+
+  @Test(
+    "a stopped worker's successor need not wait for the session to time out",
+    .enabled(if: RealKafka.isPresent, RealKafka.missing))
+  func successor() async throws {
+    let patient = ["FANOUT_KAFKA": "session.timeout.ms=45000"]
+    let deployment = try await Deployment.start(on: .kafka, environment: patient)
+    let load = try Load(on: deployment)
+    for _ in 0..<3 {
+      let count = deployment.registerCount()
+      let worker = try deployment.startWorker()
+      try await eventually("it has the partitions and is at work", else: worker.report) {
+        deployment.registerCount() > count
+      }
+      try await worker.stopInOrder()
+    }
+    try await load.stop()
+    try await deployment.catchUp()
+    #expect(try await edges(deployment) == load.expectedEdges())
+  }
+
+  @Test("a worker with nothing to do stops as well, and one that is still joining its group", arguments: [true, false])
+  func idle(isAssigned: Bool) async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    let worker = try deployment.startWorker()
+    if isAssigned { try await worker.isAssigned() } else { try await worker.says("worker started") }
+    try await worker.stopInOrder()
+  }
+
+  @Test("while the store is locked: it gives up after the grace period, and nothing is lost")
+  func lockedStore() async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    try await deployment.run(["migrate"])
+    let lock = try StoreLock(deployment.storePath)
+    let worker = try await blockedWorker(deployment, gracePeriod: 1)
+    worker.signal(SIGTERM)
+    let status = try await worker.end()
+    #expect(status == 0, "\(worker.report)")
+    lock.release()
+    #expect(try deployment.lag() == 20)
+    try await deployment.catchUp()
+    #expect(try await edges(deployment).count == 20)
+  }
+
+  @Test("a second signal ends it at once, with status 1, and nothing is lost")
+  func twice() async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    try await deployment.run(["migrate"])
+    let lock = try StoreLock(deployment.storePath)
+    let worker = try await blockedWorker(deployment, gracePeriod: 600)
+    worker.signal(SIGTERM)
+    // Two signals of a kind that are pending together are one.
+    try await Task.sleep(for: .milliseconds(200))
+    worker.signal(SIGINT)
+    #expect(try await worker.end() == 1)
+    #expect(worker.standardError.contains("twice"))
+    lock.release()
+    try await deployment.catchUp()
+    #expect(try await edges(deployment).count == 20)
+  }
+
+  /// A worker with more at hand than it may have, waiting for a store that is locked.
+  private func blockedWorker(_ deployment: Deployment, gracePeriod: Int) async throws -> ChildProcess {
+    try await deployment.emit(lines: (0..<20).map { Lines.follow("u\($0)", "x", id: "\($0)") }.joinedLines)
+    let worker = try deployment.startWorker([
+      "--grace-period", "\(gracePeriod)", "--max-in-flight", "3", "--log-level", "debug",
+    ])
+    try await worker.says("fetching pauses")
+    return worker
+  }
+
+  private func edges(_ deployment: Deployment) async throws -> Set<String> {
+    Set(try await deployment.dump().filter { $0.hasPrefix(#"{"view":"edge""#) }.map(String.init))
+  }
+}
