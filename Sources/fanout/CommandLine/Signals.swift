@@ -2,8 +2,12 @@ internal import FanoutWorker
 private import Glibc
 internal import Kafka
 
-/// SIGTERM and SIGINT as a call: the first asks to stop, the second ends the program at once.
+/// SIGTERM and SIGINT as a call: the first asks to stop, a further one ends the program at once.
 enum Signals {
+  /// A second signal so soon after the first is the same request, in milliseconds: a terminal's interrupt goes to a wrapper
+  /// and to the program, and the wrapper passes its own on; `timeout` signals the program and then its process group.
+  private static let sameRequest = 1000
+
   /// Must be called before any other thread is started, so that all inherit the mask.
   static func onTermination(_ stop: @escaping @Sendable () -> Void) {
     var set = sigset_t()
@@ -17,7 +21,8 @@ enum Signals {
       var received: Int32 = 0
       unsafe sigwait(&set, &received)
       stop()
-      unsafe sigwait(&set, &received)
+      let end = Instant.after(milliseconds: sameRequest)
+      repeat { unsafe sigwait(&set, &received) } while Instant.now < end
       complain("stopped at once, as asked for twice")
       _exit(ExitCode.failed.rawValue)
     }

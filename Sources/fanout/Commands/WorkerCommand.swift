@@ -16,7 +16,8 @@ extension Command {
     name: "worker",
     summary: "apply events to the store, until stopped",
     details: """
-      SIGTERM or SIGINT: finishes the batch at hand, commits, leaves the group, and exits 0. A second one exits at once.
+      SIGTERM or SIGINT: finishes the batch at hand, commits, leaves the group, and exits 0. Another, a second or
+      more later, ends it at once.
       Start as many as there are partitions; they share the work.
       """,
     options: [
