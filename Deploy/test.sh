@@ -36,26 +36,11 @@ fail() {
 }
 
 step "What is needed"
-missing=()
-has_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
-if command -v dpkg-query >/dev/null; then
-  for package in librdkafka-dev libsqlite3-dev libssl-dev pkg-config; do
-    has_package "$package" || missing+=("$package")
-  done
-fi
-command -v java >/dev/null || missing+=(default-jre-headless)
-command -v python3 >/dev/null || missing+=(python3)
-if ((${#missing[@]} > 0)); then
-  sudo=
-  if ((EUID != 0)); then
-    sudo=$(command -v sudo || true)
-    [[ -n $sudo ]] || fail "these packages are missing, and only root can install them: ${missing[*]}"
-  fi
-  command -v apt-get >/dev/null || fail "these are missing; install what your system has in their place: ${missing[*]}"
-  $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}"
-fi
-command -v swift >/dev/null || fail "there is no Swift toolchain; see https://www.swift.org/install (6.2 or newer)"
+source Deploy/needs.sh
+need_swift
+install_missing librdkafka-dev libsqlite3-dev libssl-dev pkg-config
+command -v java >/dev/null || install_missing default-jre-headless
+command -v python3 >/dev/null || install_missing python3
 echo "all there: $(swift --version 2>/dev/null | head -1)"
 
 step "Formatting"
