@@ -56,11 +56,13 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "FanoutStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
+      name: "FanoutStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"],
+      swiftSettings: strict),
     .testTarget(
       name: "SQLiteStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore", "CSQLite"],
       swiftSettings: strict),
     .testTarget(
-      name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"], swiftSettings: strict),
+      name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"],
+      swiftSettings: strict),
   ]
 )

@@ -20,7 +20,9 @@ extension Consumer {
   /// Any request to the broker wakes that thread; this is the smallest. Newer versions have `fetch.queue.backoff.ms`.
   func wakeFetchers() {
     let now = ContinuousClock.Instant.now
-    guard Self.sleepsOverFullQueue, now < fetching.suspectUntil, now >= fetching.wokenAt + .milliseconds(20) else { return }
+    guard Self.sleepsOverFullQueue, now < fetching.suspectUntil, now >= fetching.wokenAt + .milliseconds(20) else {
+      return
+    }
     fetching.wokenAt = now
     var waiting: [TopicPartition] = []
     for (index, partitions) in progress.enumerated() {

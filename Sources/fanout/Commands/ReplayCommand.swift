@@ -10,9 +10,11 @@ extension Option {
     name: "from", placeholder: "TIME",
     help: "from where: beginning, or a time such as 2026-07-25T10:00:00Z (the records' own timestamps)",
     standard: "beginning")
-  // Not `group`: where FANOUT_GROUP is set for workers, a replay would commit in their group and they would pass over records.
+  // Not `group`: where FANOUT_GROUP is set for workers, a replay would commit in their group, and they would pass over
+  // records.
   static let replayGroup = Option(
-    name: "replay-group", placeholder: "NAME", help: "its own consumer group, never the workers' (a new one, if not given)")
+    name: "replay-group", placeholder: "NAME",
+    help: "its own consumer group, never the workers' (a new one, if not given)")
 }
 
 extension Command {
