@@ -1,4 +1,5 @@
 internal import CRdKafka
+internal import Glibc
 
 extension Consumer {
   // MARK: Storing and committing
@@ -129,9 +130,17 @@ extension Consumer {
     if partitions.isEmpty { return [:] }
     let named = partitions.prefix(3).map(\.description).joined(separator: ", ") + (partitions.count > 3 ? ", …" : "")
     let doing = "\(doing) of \(named)"
-    let list = PartitionList(partitions) { _ in time }
-    let code = unsafe list.withPointer { unsafe rd_kafka_offsets_for_times(client.pointer, $0, deadline.remaining) }
-    return try offsets(in: list, code, doing)
+    while true {
+      let list = PartitionList(partitions) { _ in time }
+      let code = unsafe list.withPointer { unsafe rd_kafka_offsets_for_times(client.pointer, $0, deadline.remaining) }
+      do {
+        return try offsets(in: list, code, doing)
+      } catch {
+        // A topic that was just made, or a leader that just changed: the next answer comes from the right broker.
+        guard error.code >= 0, error.isRetriable, !deadline.hasPassed else { throw error }
+        usleep(50_000)
+      }
+    }
   }
 
   /// All partitions of the topics.

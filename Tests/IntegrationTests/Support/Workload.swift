@@ -34,3 +34,9 @@ func sha256(ofLines lines: [[UInt8]]) -> String {
   }
   return hexadecimal(hash.finish())
 }
+
+func sha256(of bytes: [UInt8]) -> String {
+  var hash = SHA256()
+  unsafe bytes.withUnsafeBytes { unsafe hash.update($0) }
+  return hexadecimal(hash.finish())
+}
