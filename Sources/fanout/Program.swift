@@ -1,4 +1,5 @@
 private import Glibc
+internal import Kafka
 
 @main
 enum Program {
@@ -35,7 +36,8 @@ enum Program {
       complain(error.description)
       return .wrongUsage
     } catch {
-      complain("\(error)")
+      let isTopicMissing = (error as? KafkaError)?.isUnknownTopic ?? false
+      complain("\(error)" + (isTopicMissing ? ". To make all topics, run: fanout topics create" : ""))
       return .failed
     }
   }
