@@ -15,7 +15,9 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let cannotOpen = Code(rawValue: "cannot-open")
     /// The stored data are damaged.
     public static let corrupt = Code(rawValue: "corrupt")
-    /// The store refused a value or a statement.
+    /// The store refused a value: the same call without it would succeed.
+    public static let refusedValue = Code(rawValue: "refused-value")
+    /// The store refused a statement, whatever its values.
     public static let refused = Code(rawValue: "refused")
   }
 

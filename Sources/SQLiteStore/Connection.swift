@@ -145,6 +145,8 @@ package final class Connection {
       StoreError(
         .corrupt, "the SQLite store is damaged or not a database: \(reason). Move it away and replay into a new one.",
         nativeCode: native)
+    case SQLITE_CONSTRAINT, SQLITE_TOOBIG, SQLITE_MISMATCH:
+      StoreError(.refusedValue, "the SQLite store refused a value: \(reason)", nativeCode: native)
     default:
       StoreError(.refused, "SQLite refused a statement: \(reason)", nativeCode: native)
     }

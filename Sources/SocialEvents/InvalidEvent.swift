@@ -22,6 +22,8 @@ public struct InvalidEvent: Error, Equatable, Sendable, CustomStringConvertible 
     case timeBefore1970 = "time-before-1970"
     /// A task of `social.fanout-tasks` is not one that a worker wrote.
     case invalidTask = "invalid-task"
+    /// The event is valid, but the store does not take what it says, not even alone.
+    case refused = "refused"
   }
 
   public let reason: Reason

@@ -163,5 +163,10 @@ struct OutageTests {
     let letters = try deployment.records(of: [deployment.topics.deadLetters])
     #expect(letters.map { $0.header("ce_id") } == ["13"])
     #expect(letters.first?.header("fanout.dlq.reason") == "refused")
+    #expect(letters.first?.header("fanout.dlq.message")?.contains("not this one") == true)
+
+    let replay = try await deployment.run(["replay"])
+    #expect(replay.output.contains("replayed 49 events"), "\(replay.output)")
+    #expect(replay.output.contains("0 changes, 0 deliveries, 1 invalid"), "\(replay.output)")
   }
 }

@@ -12,6 +12,8 @@ struct Batch: Sendable {
   var deadLetters: [DeadLetter] = []
   /// The trace contexts of the post events that bring one, for the tasks that they may cause.
   var traces: [StoreKey: String] = [:]
+  /// For each partition, the offset of its first record here.
+  var firstOffsets: [TopicPartition: Int64] = [:]
   /// For each partition, the offset after its last record here.
   var nextOffsets: [TopicPartition: Int64] = [:]
 

@@ -10,13 +10,15 @@ final class BatchApplier: Sendable {
   enum Failure: Error, CustomStringConvertible {
     /// Nobody waits for it any more: a stop, or the end of a grace period.
     case givenUp
+    /// The store refused a value: applied one by one, all other records will be taken.
+    case refused(String)
     /// The store or Kafka refused, and trying again would not help.
     case final(String)
 
     var description: String {
       switch self {
       case .givenUp: "given up"
-      case .final(let message): message
+      case .refused(let message), .final(let message): message
       }
     }
   }
@@ -25,12 +27,17 @@ final class BatchApplier: Sendable {
   private let handover: any SliceHandover
   /// Nil: records that can't be applied are only logged.
   private let deadLetters: Outlet?
+  private let singles: SingleRecords
   private let sliceSize: Int
   private let log: Log
   /// What a step that is being retried waits for; nil while all is well.
   private let troubleState = Mutex<String?>(nil)
 
-  init(store: any Store, handover: any SliceHandover, deadLetters: Outlet?, sliceSize: Int, log: Log) {
+  init(
+    store: any Store, handover: any SliceHandover, deadLetters: Outlet?, singles: SingleRecords, sliceSize: Int,
+    log: Log
+  ) {
+    self.singles = singles
     self.store = store
     self.handover = handover
     self.deadLetters = deadLetters
@@ -41,7 +48,62 @@ final class BatchApplier: Sendable {
   var trouble: String? { troubleState.withLock { $0 } }
 
   /// - Parameter isGivenUp: asked between tries, and while waiting for the next.
-  func apply(_ batch: consuming Batch, isGivenUp: @escaping @Sendable () -> Bool) throws(Failure) -> WorkerCounts {
+  func apply(_ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool) throws(Failure) -> WorkerCounts {
+    do {
+      return try applyWhole(batch, isGivenUp: isGivenUp)
+    } catch {
+      guard case .refused(let message) = error else { throw error }
+      log.warning("\(message); the \(batch.recordCount) records of the batch are applied one by one")
+      return try applyOneByOne(batch, isGivenUp: isGivenUp)
+    }
+  }
+
+  /// How often a record that the store refuses is tried alone before it becomes a dead letter.
+  private static let triesAlone = 3
+
+  /// Applies each record of the batch by itself, so that one that the store refuses holds up no other (SPEC 7).
+  private func applyOneByOne(
+    _ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool
+  ) throws(Failure) -> WorkerCounts {
+    var counts = WorkerCounts()
+    var retries = 0
+    try persist("reading a batch again", &retries, isGivenUp) {
+      counts = WorkerCounts()
+      try self.singles.read(batch, isGivenUp: isGivenUp) { single, record in
+        counts.add(try self.applyAlone(single, record, isGivenUp: isGivenUp))
+      }
+    }
+    counts.retries += retries
+    return counts
+  }
+
+  private func applyAlone(
+    _ single: Batch, _ record: OwnedRecord, isGivenUp: @escaping @Sendable () -> Bool
+  ) throws(Failure) -> WorkerCounts {
+    var backoff = Backoff()
+    var retries = 0
+    while true {
+      do {
+        var counts = try applyWhole(single, isGivenUp: isGivenUp)
+        counts.retries += retries
+        return counts
+      } catch {
+        guard case .refused(let message) = error else { throw error }
+        retries += 1
+        if retries == Self.triesAlone {
+          var letter = Batch()
+          letter.recordCount = 1
+          letter.deadLetters = [singles.deadLetter(record, message)]
+          return try applyWhole(letter, isGivenUp: isGivenUp)
+        }
+        pause(milliseconds: backoff.nextMilliseconds())
+      }
+    }
+  }
+
+  private func applyWhole(
+    _ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool
+  ) throws(Failure) -> WorkerCounts {
     var counts = WorkerCounts()
     counts.records = batch.recordCount
     counts.tombstones = batch.tombstoneCount
@@ -103,7 +165,9 @@ final class BatchApplier: Sendable {
         }
         return result
       } catch {
+        if let failure = error as? Failure { throw failure }
         let message = "\(step): \(error)"
+        if let error = error as? StoreError, error.code == .refusedValue { throw .refused(message) }
         guard Self.mayPass(error) else { throw .final(message) }
         retries += 1
         troubleState.withLock { $0 = message }

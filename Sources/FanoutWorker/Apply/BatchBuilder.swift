@@ -18,7 +18,9 @@ struct BatchBuilder {
   mutating func add(_ record: borrowing ConsumedRecord, of partition: TopicPartition) {
     if batch.isEmpty { batch.startedAt = .now }
     batch.recordCount += 1
-    batch.nextOffsets[partition] = record.offset + 1
+    if batch.nextOffsets.updateValue(record.offset + 1, forKey: partition) == nil {
+      batch.firstOffsets[partition] = record.offset
+    }
     do throws(InvalidEvent) {
       if partition.topic == topics.tasks {
         try addTask(record)

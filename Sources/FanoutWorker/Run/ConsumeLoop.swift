@@ -155,7 +155,7 @@ final class ConsumeLoop {
           }
         }
       case .failure(.givenUp): break
-      case .failure(.final(let message)): failure = failure ?? WorkerError(message)
+      case .failure(.refused(let message)), .failure(.final(let message)): failure = failure ?? WorkerError(message)
       }
     }
   }

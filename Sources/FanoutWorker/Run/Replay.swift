@@ -61,7 +61,7 @@ public final class Replay: Sendable {
   public func run(report: (Progress) -> Void) throws -> Progress {
     let applier = BatchApplier(
       store: store, handover: SlicesHere(store: store, sliceSize: configuration.sliceSize), deadLetters: nil,
-      sliceSize: configuration.sliceSize, log: log)
+      singles: SingleRecords(configuration), sliceSize: configuration.sliceSize, log: log)
     let thread = try ApplyThread(applier)
     defer { thread.close(until: .after(milliseconds: 1000)) }
     let consumer = try Consumer(configuration.kafka, group: configuration.group)

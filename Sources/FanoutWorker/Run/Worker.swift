@@ -21,7 +21,8 @@ public final class Worker: Sendable {
     let outlet = try Outlet(configuration: configuration.kafka, topics: configuration.topics)
     defer { outlet.close() }
     let applier = BatchApplier(
-      store: store, handover: outlet, deadLetters: outlet, sliceSize: configuration.sliceSize, log: log)
+      store: store, handover: outlet, deadLetters: outlet, singles: SingleRecords(configuration),
+      sliceSize: configuration.sliceSize, log: log)
     let thread = try ApplyThread(applier)
     defer { thread.close(until: .after(milliseconds: 1000)) }
     let loop = ConsumeLoop(configuration, applier: applier, thread: thread, outlet: outlet, shared: shared, log: log)
