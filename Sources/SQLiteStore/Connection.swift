@@ -23,6 +23,7 @@ package final class Connection {
       case .readWrite: SQLITE_OPEN_READWRITE
       case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       }
+    Self.configureOnce
     var opened: OpaquePointer?
     // "Whether or not an error occurs when it is opened, resources associated with the database connection handle should be
     // released by passing it to sqlite3_close()" (sqlite3_open).
@@ -46,6 +47,9 @@ package final class Connection {
     statements.removeAll()
     unsafe sqlite3_close_v2(handle)
   }
+
+  /// Counting its own memory would make SQLite lock a mutex for every allocation.
+  private static let configureOnce: Void = fanout_sqlite3_disable_memory_statistics()
 
   /// How long a call waits for another process's lock before it fails as busy.
   func setBusyTimeout(milliseconds: Int32) {
@@ -174,17 +178,25 @@ final class SharedConnection: Sendable {
 package final class Statement {
   private let pointer: OpaquePointer
   private unowned let connection: Connection
+  /// The bytes of the parameters of this run.
+  private let parameters: UnsafeMutableRawPointer
+  private var used = 0
+
+  /// Room for any row: a few ids of 128 bytes and an `extra` of 4 KiB. What does not fit is copied by SQLite.
+  private static let parameterBytes = 8192
 
   fileprivate init(_ pointer: OpaquePointer, of connection: Connection) {
     unsafe self.pointer = pointer
     self.connection = connection
+    unsafe parameters = .allocate(byteCount: Self.parameterBytes, alignment: 8)
   }
 
   deinit {
     unsafe sqlite3_finalize(pointer)
+    unsafe parameters.deallocate()
   }
 
-  // MARK: Parameters
+  // MARK: Parameters, to be given anew for each run
 
   package func bind(_ index: Int32, _ value: Int64) {
     _ = unsafe sqlite3_bind_int64(pointer, index, value)
@@ -197,18 +209,34 @@ package final class Statement {
   }
   package func bind(_ index: Int32, _ value: String) {
     let bytes = value.utf8.span
-    unsafe bytes.withUnsafeBufferPointer { text in
-      // An empty Swift string may have no address, which SQLite would take for NULL.
-      _ = unsafe text.withMemoryRebound(to: CChar.self) {
-        unsafe fanout_sqlite3_bind_text_copied(pointer, index, $0.baseAddress ?? emptyText, Int32($0.count))
+    unsafe bytes.withUnsafeBytes { text in
+      let count = Int32(text.count)
+      if let kept = unsafe keep(text) {
+        _ = unsafe fanout_sqlite3_bind_text_static(pointer, index, kept.assumingMemoryBound(to: CChar.self), count)
+      } else {
+        let start = unsafe text.baseAddress?.assumingMemoryBound(to: CChar.self)
+        _ = unsafe fanout_sqlite3_bind_text_copied(pointer, index, start, count)
       }
     }
   }
   package func bind(_ index: Int32, _ key: StoreKey) {
     var words = (key.high.bigEndian, key.low.bigEndian)
     unsafe withUnsafeBytes(of: &words) {
-      _ = unsafe fanout_sqlite3_bind_blob_copied(pointer, index, $0.baseAddress, 16)
+      if let kept = unsafe keep($0) {
+        _ = unsafe fanout_sqlite3_bind_blob_static(pointer, index, kept, 16)
+      } else {
+        _ = unsafe fanout_sqlite3_bind_blob_copied(pointer, index, $0.baseAddress, 16)
+      }
     }
+  }
+
+  /// Copies a parameter's bytes to where they stay until `reset`. SQLite would take memory for each parameter of each run.
+  private func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawPointer? {
+    guard used + bytes.count <= Self.parameterBytes else { return nil }
+    let place = unsafe parameters + used
+    if let start = bytes.baseAddress { unsafe place.copyMemory(from: start, byteCount: bytes.count) }
+    used += bytes.count
+    return UnsafeRawPointer(place)
   }
 
   // MARK: Running
@@ -230,6 +258,8 @@ package final class Statement {
   package func reset() {
     // Repeats the error of the last step, which has been reported.
     _ = unsafe sqlite3_reset(pointer)
+    if used > 0 { _ = unsafe sqlite3_clear_bindings(pointer) }
+    used = 0
   }
 
   /// Calls `body` for each row.
@@ -276,10 +306,3 @@ package final class Statement {
 
   func user(_ column: Int32) -> UserID { UserID(unchecked: text(column)) }
 }
-
-/// A string of no bytes that has an address.
-private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
-  let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
-  unsafe text.initialize(to: 0)
-  return unsafe UnsafePointer(text)
-}()

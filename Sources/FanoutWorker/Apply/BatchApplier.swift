@@ -108,8 +108,7 @@ final class BatchApplier: Sendable {
     counts.records = batch.recordCount
     counts.tombstones = batch.tombstoneCount
     counts.events = batch.facts.eventCount
-    var facts = batch.facts
-    facts.reduce()
+    let facts = batch.facts
     let traces = batch.traces
     let began = Instant.now
     var haveFacts = began

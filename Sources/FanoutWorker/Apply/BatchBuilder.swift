@@ -38,6 +38,8 @@ struct BatchBuilder {
   mutating func take(epoch: Int) -> Batch {
     var taken = batch
     taken.epoch = epoch
+    // Here, as the apply thread has more to do than this one.
+    taken.facts.reduce()
     batch = Batch()
     return taken
   }
