@@ -38,8 +38,17 @@ struct RebalanceTests {
     let load = try Load(on: deployment)
     let first = try deployment.startWorker(["--max-in-flight", "600"])
     try await eventually("the first is at work", else: first.report) { deployment.registerCount() > 100 }
-    // Asleep for longer than its session lasts, as on a machine that was suspended.
-    first.signal(SIGSTOP)
+    // Asleep for longer than its session lasts, as in a container that was paused; but not within a transaction, which
+    // would keep the store from everybody.
+    try await eventually("it sleeps without holding the store's lock", else: first.report) {
+      try await first.suspend()
+      if let lock = try? StoreLock(deployment.storePath) {
+        lock.release()
+        return true
+      }
+      first.signal(SIGCONT)
+      return false
+    }
     let second = try deployment.startWorker()
     try await second.says("assigned \(deployment.partitions * 6) partitions")
     let count = deployment.registerCount()

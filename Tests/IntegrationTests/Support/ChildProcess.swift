@@ -70,6 +70,16 @@ final class ChildProcess: Sendable {
     ending.withLock { if $0 == nil { _ = Glibc.kill(pid, number) } }
   }
 
+  /// Stops it where it is, until SIGCONT.
+  func suspend() async throws {
+    signal(SIGSTOP)
+    try await eventually("\(name) is suspended", else: self.report) {
+      let stat = Self.text(of: "/proc/\(self.pid)/stat")
+      // What follows the name in parentheses is the state.
+      return stat.split(separator: ")").last?.hasPrefix(" T") == true
+    }
+  }
+
   /// Ends it at once, if it still runs.
   func kill() {
     guard isRunning else { return }
@@ -124,16 +134,25 @@ final class ChildProcess: Sendable {
     String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
   }
 
-  // MARK: For whoever started the tests
+  // MARK: Cleaning up
 
   /// A folder with a file for each process that runs, so that a runner that was itself killed can be cleaned up after.
   private static let notes = ProcessInfo.processInfo.environment["FANOUT_TEST_PIDS"]
 
+  /// What has to be ended when the runner ends, owned or not: a failed test may leave something that owns a process.
+  private static let running = Mutex<Set<pid_t>>([])
+  private static let endsWithRunner: Void = {
+    atexit { ChildProcess.running.withLock { for pid in $0 { _ = Glibc.kill(pid, SIGKILL) } } }
+  }()
+
   private static func note(_ pid: pid_t) {
+    endsWithRunner
+    running.withLock { _ = $0.insert(pid) }
     if let notes { _ = FileManager.default.createFile(atPath: "\(notes)/\(pid)", contents: nil) }
   }
 
   private static func forget(_ pid: pid_t) {
+    running.withLock { _ = $0.remove(pid) }
     if let notes { try? FileManager.default.removeItem(atPath: "\(notes)/\(pid)") }
   }
 }

@@ -9,21 +9,26 @@ final class Load: Sendable {
     var sent = 0
   }
 
-  private let state = Mutex(State())
-  private let deployment: Deployment
-  private let task = Mutex<Task<Void, any Error>?>(nil)
-
-  init(on deployment: Deployment) throws {
-    self.deployment = deployment
-    let producer = try Producer(deployment.client)
-    task.withLock { $0 = Task { try await self.run(producer) } }
+  /// Shared with the task, which must not keep the load going once nobody holds it any more.
+  private final class Progress: Sendable {
+    let state = Mutex(State())
   }
 
-  private func run(_ producer: Producer) async throws {
+  private let progress = Progress()
+  private let task: Task<Void, any Error>
+
+  init(on deployment: Deployment) throws {
+    let producer = try Producer(deployment.client)
+    task = Task { [progress] in try await Self.run(producer, on: deployment, progress) }
+  }
+
+  deinit { progress.state.withLock { $0.isStopped = true } }
+
+  private static func run(_ producer: Producer, on deployment: Deployment, _ progress: Progress) async throws {
     let encoder = EventEncoder()
     defer { producer.close(timeoutMilliseconds: 1000) }
-    while !state.withLock(\.isStopped) {
-      let start = sent
+    while !progress.state.withLock(\.isStopped) {
+      let start = progress.state.withLock(\.sent)
       var records: [ProducerRecord] = []
       for number in start..<start + 40 {
         let edge = try Edge.follow(actor: UserID("u\(number)"), target: UserID("t\(number % 7)"))
@@ -33,19 +38,19 @@ final class Load: Sendable {
         records.append(try encoder.record(of: event, isStructured: false, topics: deployment.topics))
       }
       try producer.sendAndWait(records, timeoutMilliseconds: 60_000)
-      state.withLock { $0.sent += records.count }
+      progress.state.withLock { $0.sent += records.count }
       try await Task.sleep(for: .milliseconds(10))
     }
   }
 
   /// How many events have been acknowledged so far.
-  var sent: Int { state.withLock(\.sent) }
+  var sent: Int { progress.state.withLock(\.sent) }
 
   /// - Returns: how many events there are in all.
   @discardableResult
   func stop() async throws -> Int {
-    state.withLock { $0.isStopped = true }
-    try await task.withLock { $0 }?.value
+    progress.state.withLock { $0.isStopped = true }
+    try await task.value
     return sent
   }
 
