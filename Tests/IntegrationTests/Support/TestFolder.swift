@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 
 /// A temporary folder, in `TMPDIR`, that is removed with all that is in it when it is no longer used.
@@ -10,9 +11,20 @@ final class TestFolder: Sendable {
     let name = "fanout-test-" + UUID().uuidString.lowercased()
     path = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(name).path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    Self.endWithRunner
+    Self.paths.withLock { _ = $0.insert(path) }
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: path) }
+  deinit {
+    try? FileManager.default.removeItem(atPath: path)
+    Self.paths.withLock { _ = $0.remove(path) }
+  }
+
+  /// Folders that are in use. Those of a whole run are still so at its end.
+  private static let paths = Mutex<Set<String>>([])
+  private static let endWithRunner: Void = {
+    atexit { TestFolder.paths.withLock { for path in $0 { try? FileManager.default.removeItem(atPath: path) } } }
+  }()
 
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
