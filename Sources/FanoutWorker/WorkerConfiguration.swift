@@ -11,8 +11,8 @@ public struct WorkerConfiguration: Sendable {
   public var sliceSize = 5000
   /// The most records that are taken from Kafka and not yet acknowledged (SPEC 7, "memory").
   public var maxInFlight = 60_000
-  /// The most bytes of record values in one batch, of which three may be in flight.
-  public var maxBatchBytes = 4 << 20
+  /// The most memory that one batch may take, in bytes; three may be in flight.
+  public var maxBatchBytes = 8 << 20
   /// How long a batch may wait for more records, in milliseconds.
   public var batchAge = 5
   /// How long a stop may take, in milliseconds, before the batch at hand is given up (SPEC 7, "SIGTERM").

@@ -11,13 +11,16 @@ extension Consumer {
   /// Rebalances are carried out at the end of the call, after its records have been handed to `body`: a revoke comes
   /// when everything fetched before it has been seen, and nothing of the next assignment has.
   ///
-  /// - Parameter body: must not call the consumer. The record is gone when it returns.
+  /// - Parameters:
+  ///   - mayTake: asked now and then how many more records there is room for, however large they are; none ends the poll.
+  ///   - body: must not call the consumer. The record is gone when it returns.
   /// - Returns: how many records were handed over.
   /// - Throws: what the group or a partition reported (unknown topic, no authorization, fatal). The records before it were
   ///   handed over. Brokers out of reach are not thrown, as librdkafka goes on trying: see ``problem``.
   @discardableResult
   public func poll(
-    max: Int, timeoutMilliseconds: Int, lingerMilliseconds: Int = 0, _ body: (borrowing ConsumedRecord) -> Void
+    max: Int, timeoutMilliseconds: Int, lingerMilliseconds: Int = 0, mayTake: () -> Int = { .max },
+    _ body: (borrowing ConsumedRecord) -> Void
   ) throws(KafkaError) -> Int {
     guard phase == .open else { throw .closed("polling") }
     guard max > 0 else { return 0 }
@@ -31,7 +34,8 @@ extension Consumer {
     if taken > 0 {
       let deadline = Deadline(milliseconds: count > 0 ? lingerMilliseconds : 0)
       while count < max, !hasRebalance, pendingError == nil {
-        let room = unsafe Swift.min(max - count, slots.count)
+        let room = unsafe Swift.min(max - count, slots.count, mayTake())
+        if room <= 0 { break }
         let more = receive(room, deadline.remaining, body)
         count += more.records
         taken = more.taken

@@ -82,21 +82,25 @@ internal import Synchronization
       .consumer, configuration,
       defaults: backoff + [
         // The cooperative strategy of librdkafka 2.0 aborts the process when a member leaves early (#4312).
-        ("partition.assignment.strategy", "range"), ("auto.offset.reset", "earliest"),
+        ("partition.assignment.strategy", "range"),
         ("enable.auto.commit", commitsStoredOffsets ? "true" : "false"), ("auto.commit.interval.ms", "1000"),
         ("session.timeout.ms", "45000"), ("heartbeat.interval.ms", "3000"), ("allow.auto.create.topics", "false"),
         // A broker with news answers at once; the wait delays only partitions that join meanwhile. The rest bounds what is
         // fetched ahead: answers come compressed and are several times as large in memory, and the limit of the queue is only
-        // looked at between answers, so small ones keep the whole to some 30 MB.
+        // looked at between answers, so small ones keep the whole to some 20 MB.
         ("fetch.wait.max.ms", "50"), ("fetch.error.backoff.ms", "100"), ("queued.min.messages", "10000"),
-        ("queued.max.messages.kbytes", "8192"), ("fetch.max.bytes", "2097152"),
-        ("max.partition.fetch.bytes", "262144"),
+        ("queued.max.messages.kbytes", "8192"), ("fetch.max.bytes", "1048576"),
+        ("max.partition.fetch.bytes", "131072"),
       ],
       required: [
         ("group.id", group, "it is the group the consumer was created for"),
         (
           "enable.auto.offset.store", "false",
           "an offset is stored when its record has been applied, not when it was read"
+        ),
+        (
+          "auto.offset.reset", "earliest",
+          "a group that has committed nothing yet would pass over what is there already"
         ),
         ("enable.partition.eof", "true", "the consumer tells by it that it has caught up"),
       ])

@@ -83,6 +83,11 @@ extension KafkaError {
       || has(RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE)
   }
   /// The topic or partition doesn't exist.
+  /// The group refuses this member whatever it tries: its session timeout, its name or its assignment strategy.
+  public var isGroupConfigurationFault: Bool {
+    has(RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT) || has(RD_KAFKA_RESP_ERR_INVALID_GROUP_ID)
+      || has(RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL)
+  }
   public var isUnknownTopic: Bool {
     has(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) || has(RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
       || has(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)

@@ -25,7 +25,9 @@ enum Program {
       }
       let asked = help.contains(first) ? words.dropFirst() : words
       guard let (command, rest) = find(asked) else {
-        throw UsageError("there is no command \"\(first)\". See: fanout --help")
+        let longer = commands.map(\.name).filter { $0.hasPrefix(first + " ") }
+        let hint = longer.isEmpty ? "See: fanout --help" : "There is: \(longer.joined(separator: ", "))"
+        throw UsageError("there is no command \"\(first)\". \(hint)")
       }
       if help.contains(first) || rest.contains("--help") || rest.contains("-h") {
         Output().line(Help.text(of: command))

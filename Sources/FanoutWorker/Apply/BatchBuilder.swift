@@ -8,6 +8,11 @@ struct BatchBuilder {
   private let group: String
   private var decoder = EventDecoder()
   private(set) var batch = Batch()
+  /// What the largest record of late takes in memory. The first guess is a large one.
+  private var largest = 65_536
+
+  /// What a decoded event takes besides what its value holds: strings, keys, places in arrays.
+  private static let bytesPerRecord = 400
 
   init(topics: Topics, group: String) {
     self.topics = topics
@@ -21,6 +26,9 @@ struct BatchBuilder {
     if batch.nextOffsets.updateValue(record.offset + 1, forKey: partition) == nil {
       batch.firstOffsets[partition] = record.offset
     }
+    let bytesBefore = batch.byteCount
+    batch.byteCount += Self.bytesPerRecord
+    defer { largest = max(batch.byteCount - bytesBefore, largest - largest / 64) }
     do throws(InvalidEvent) {
       if partition.topic == topics.tasks {
         try addTask(record)
@@ -29,9 +37,15 @@ struct BatchBuilder {
       }
     } catch {
       let letter = DeadLetter(record: record.owned(), reason: error, group: group)
-      batch.byteCount += (letter.record.value?.count ?? 0) + (letter.record.key?.count ?? 0)
+      batch.byteCount += letter.byteCount
       batch.deadLetters.append(letter)
     }
+  }
+
+  /// How many more records fit, if they are as large as the largest of late.
+  func room(records: Int, bytes: Int) -> Int {
+    let (records, bytes) = (records - batch.recordCount, bytes - batch.byteCount)
+    return records <= 0 || bytes <= 0 ? 0 : max(1, min(records, bytes / max(1, largest)))
   }
 
   /// Hands out what has been gathered, and starts over.

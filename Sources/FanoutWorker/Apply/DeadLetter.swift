@@ -47,6 +47,13 @@ struct DeadLetter: Sendable {
       partition: nil)
   }
 
+  /// What it takes in memory.
+  var byteCount: Int {
+    record.headers.reduce((record.value?.count ?? 0) + (record.key?.count ?? 0)) {
+      $0 + $1.name.utf8.count + ($1.value?.count ?? 0) + 64
+    }
+  }
+
   private var added: [Header] {
     var message = reason.detail
     while message.utf8.count > Self.maximumMessage { message.removeLast() }

@@ -66,7 +66,7 @@ final class Outlet: SliceHandover {
     failed.close(timeoutMilliseconds: 1000)
   }
 
-  func close() {
-    producer.withLock { $0 }.close(timeoutMilliseconds: 5000)
+  func close(timeoutMilliseconds: Int) {
+    producer.withLock { $0 }.close(timeoutMilliseconds: timeoutMilliseconds)
   }
 }

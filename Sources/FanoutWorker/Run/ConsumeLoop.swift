@@ -20,6 +20,9 @@ final class ConsumeLoop {
   private var nextLookAtProblem = Instant.now
   /// For each partition, up to where records were applied in this run.
   private var applied: [TopicPartition: Int64] = [:]
+  /// For each partition, up to where its offset is stored under this assignment.
+  private var stored: [TopicPartition: Int64] = [:]
+  private var nextLookAtEnds = Instant.now
   private var failure: WorkerError?
 
   /// A revoke waits this long for work at hand, in milliseconds: well within the time that the group waits for its members.
@@ -54,6 +57,7 @@ final class ConsumeLoop {
       if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
       reportProblem(consumer)
       submitIfReady()
+      storeEnds(consumer)
       if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
       if isFull {
         try waitForRoom(consumer)
@@ -63,10 +67,12 @@ final class ConsumeLoop {
         try poll(consumer, timeout: busy ? configuration.batchAge : 100)
       }
     }
-    // Closing revokes the partitions: the handler finishes what is at hand and commits it.
-    let deadline = shared.stopDeadline ?? .after(milliseconds: configuration.gracePeriod)
-    if !consumer.close(timeoutMilliseconds: deadline.millisecondsFromNow) {
-      log.warning("leaving the group took longer than the grace period; the brokers will notice the absence themselves")
+    shared.requestStop(gracePeriod: configuration.gracePeriod)
+    _ = finishWork(consumer)
+    // Closing revokes the partitions: the handler commits what is done.
+    let leaving = min(5000, shared.stop?.leave.millisecondsFromNow ?? 5000)
+    if !consumer.close(timeoutMilliseconds: leaving) {
+      log.warning("the group could not be left in time; the brokers will notice the absence themselves")
     }
     if let failure { throw failure }
     log.info("worker stopped: \(shared.counts) peak_memory_mb=\(peakMemoryKilobytes() / 1024)")
@@ -81,14 +87,13 @@ final class ConsumeLoop {
   private var isQuiet: Bool { builder.batch.isEmpty && thread.isIdle }
 
   private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
-    // Bytes are counted between polls, so a poll takes few enough records for the limit to hold roughly.
-    let room = max(1, min(configuration.maxBatchRecords - builder.batch.recordCount, 1000))
     do {
-      try consumer.poll(max: room, timeoutMilliseconds: timeout, lingerMilliseconds: configuration.batchAge) {
-        builder.add($0, of: $0.topicPartition)
-      }
+      try consumer.poll(
+        max: 1000, timeoutMilliseconds: timeout, lingerMilliseconds: configuration.batchAge,
+        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) },
+        { builder.add($0, of: $0.topicPartition) })
     } catch {
-      if error.isFatal { throw error }
+      if error.isFatal || error.isGroupConfigurationFault { throw error }
       // The client goes on trying by itself; the watch over it is the lag.
       log.warning("\(error)")
     }
@@ -146,18 +151,48 @@ final class ConsumeLoop {
         shared.add(counts)
         applied.merge(outcome.nextOffsets) { max($0, $1) }
         guard outcome.epoch == epoch else { continue }
-        for (partition, next) in outcome.nextOffsets {
-          do {
-            // False: the partition is not ours any more, and its new owner will do the records again.
-            _ = try consumer.storeOffset(partition, next: next)
-          } catch {
-            log.warning("storing the offset of \(partition): \(error)")
-          }
-        }
+        for (partition, next) in outcome.nextOffsets { store(next, of: partition, consumer) }
       case .failure(.givenUp): break
       case .failure(.refused(let message)), .failure(.final(let message)): failure = failure ?? WorkerError(message)
       }
     }
+  }
+
+  private func store(_ next: Int64, of partition: TopicPartition, _ consumer: Consumer) {
+    do {
+      // False: the partition is not ours any more, and its new owner will do the records again.
+      if try consumer.storeOffset(partition, next: next) { stored[partition] = next }
+    } catch {
+      log.warning("storing the offset of \(partition): \(error)")
+    }
+  }
+
+  /// Stores the ends of partitions that are read to their end, beyond offsets that bring no record: transaction markers, and
+  /// what compaction took away. Only so do lag and the others of the group see that all is done.
+  private func storeEnds(_ consumer: Consumer) {
+    guard isMember, isQuiet, Instant.now >= nextLookAtEnds else { return }
+    nextLookAtEnds = .after(milliseconds: 200)
+    for partition in consumer.assignment {
+      if let end = consumer.endOffset(partition), end > stored[partition] ?? 0 { store(end, of: partition, consumer) }
+    }
+  }
+
+  // MARK: Stopping
+
+  /// Finishes what is at hand, as long as a stop or a revoke allows.
+  /// - Returns: whether all is done.
+  private func finishWork(_ consumer: Consumer) -> Bool {
+    let patience = Instant.after(milliseconds: Self.revokePatience)
+    var isDone = false
+    while true {
+      // A stop may be asked for while a revoke waits here.
+      let deadline = min(patience, shared.stop?.work ?? patience)
+      if !builder.batch.isEmpty, thread.hasRoom { thread.submit(builder.take(epoch: epoch)) }
+      isDone = thread.waitUntilIdle(until: min(deadline, .after(milliseconds: 100))) && builder.batch.isEmpty
+      if isDone || Instant.now >= deadline { break }
+    }
+    takeOutcomes(consumer)
+    return isDone
   }
 
   // MARK: Starting
@@ -169,7 +204,10 @@ final class ConsumeLoop {
     var backoff = Backoff(firstMilliseconds: 500)
     while !shared.isStopRequested {
       do {
-        _ = try consumer.partitions(of: topics.events + [topics.tasks, topics.deadLetters])
+        // Short tries, as a stop has to wait for the one at hand.
+        _ = try consumer.partitions(
+          of: topics.events + [topics.tasks, topics.deadLetters],
+          timeoutMilliseconds: configuration.untilCaughtUp ? 10_000 : 1000)
         return true
       } catch {
         if error.isUnknownTopic {
@@ -195,14 +233,7 @@ extension ConsumeLoop: RebalanceHandler {
 
   /// Finishes what is at hand and commits it before the partitions go to others (SPEC 7, "partitions are revoked").
   func revoked(_ partitions: [TopicPartition], by consumer: Consumer) {
-    let patience = Instant.after(milliseconds: Self.revokePatience)
-    let deadline = shared.stopDeadline.map { min($0, patience) } ?? patience
-    if !builder.batch.isEmpty {
-      _ = thread.waitUntilIdle(until: deadline)
-      if thread.hasRoom { thread.submit(builder.take(epoch: epoch)) }
-    }
-    let isDone = thread.waitUntilIdle(until: deadline)
-    takeOutcomes(consumer)
+    let isDone = finishWork(consumer)
     do {
       try consumer.commitStored(timeoutMilliseconds: 5000)
     } catch {
@@ -216,20 +247,22 @@ extension ConsumeLoop: RebalanceHandler {
         failure = failure ?? WorkerError("the work at hand could not be finished before partitions were given up")
       }
     }
+    forgetAssignment()
+    log.info("gave up \(partitions.count) partitions")
+  }
+
+  private func forgetAssignment() {
     _ = builder.take(epoch: epoch)
     epoch += 1
+    stored = [:]
     isMember = false
     isPaused = false
-    log.info("gave up \(partitions.count) partitions")
   }
 
   /// The partitions have been given to others already: nothing can be committed.
   func lost(_ partitions: [TopicPartition], by consumer: Consumer) {
     thread.discardWaiting()
-    _ = builder.take(epoch: epoch)
-    epoch += 1
-    isMember = false
-    isPaused = false
+    forgetAssignment()
     log.warning("lost \(partitions.count) partitions; their next owner repeats what was not committed")
   }
 }

@@ -114,8 +114,10 @@ public final class Replay: Sendable {
         thread.waitForOutcome(until: .after(milliseconds: 200))
         continue
       }
-      let room = min(configuration.maxBatchRecords - builder.batch.recordCount, 1000)
-      _ = try consumer.poll(max: room, timeoutMilliseconds: 50, lingerMilliseconds: 5) { record in
+      try consumer.poll(
+        max: 1000, timeoutMilliseconds: 50, lingerMilliseconds: 5,
+        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) }
+      ) { record in
         let partition = record.topicPartition
         // What came after the start is not part of the replay.
         guard let range = ranges[partition], record.offset < range.upperBound else { return }

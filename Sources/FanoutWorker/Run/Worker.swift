@@ -19,12 +19,12 @@ public final class Worker: Sendable {
   /// - Throws: `WorkerError` or `KafkaError` when it can't go on. Nothing is lost then: what was not acknowledged comes again.
   public func run() throws {
     let outlet = try Outlet(configuration: configuration.kafka, topics: configuration.topics)
-    defer { outlet.close() }
+    defer { outlet.close(timeoutMilliseconds: min(5000, shared.stop?.end.millisecondsFromNow ?? 5000)) }
     let applier = BatchApplier(
       store: store, handover: outlet, deadLetters: outlet, singles: SingleRecords(configuration),
       sliceSize: configuration.sliceSize, log: log)
     let thread = try ApplyThread(applier)
-    defer { thread.close(until: .after(milliseconds: 1000)) }
+    defer { thread.close(until: min(.after(milliseconds: 1000), shared.stop?.leave ?? .after(milliseconds: 1000))) }
     let loop = ConsumeLoop(configuration, applier: applier, thread: thread, outlet: outlet, shared: shared, log: log)
     try loop.run()
   }
@@ -42,22 +42,35 @@ public final class Worker: Sendable {
 final class SharedProgress: Sendable {
   private struct State {
     var counts = WorkerCounts()
-    /// When a stop must be over; nil while none was asked for.
-    var stopDeadline: Instant?
+    var stop: StopDeadlines?
+  }
+
+  /// How the time for a stop is divided; nil while none was asked for.
+  struct StopDeadlines {
+    /// Until when the work at hand may be finished.
+    let work: Instant
+    /// Until when the group may be left.
+    let leave: Instant
+    /// When all must be over.
+    let end: Instant
   }
 
   private let state = Mutex(State())
 
   var counts: WorkerCounts { state.withLock { $0.counts } }
-  var stopDeadline: Instant? { state.withLock { $0.stopDeadline } }
-  var isStopRequested: Bool { stopDeadline != nil }
+  var stop: StopDeadlines? { state.withLock { $0.stop } }
+  var isStopRequested: Bool { stop != nil }
 
   func add(_ counts: WorkerCounts) { state.withLock { $0.counts.add(counts) } }
   func countRebalance() { state.withLock { $0.counts.rebalances += 1 } }
 
   func requestStop(gracePeriod: Int) {
     state.withLock { state in
-      if state.stopDeadline == nil { state.stopDeadline = .after(milliseconds: gracePeriod) }
+      guard state.stop == nil else { return }
+      let now = Instant.now
+      state.stop = StopDeadlines(
+        work: now.advanced(milliseconds: gracePeriod * 7 / 10), leave: now.advanced(milliseconds: gracePeriod * 9 / 10),
+        end: now.advanced(milliseconds: gracePeriod))
     }
   }
 }

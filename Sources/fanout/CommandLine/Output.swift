@@ -24,9 +24,12 @@ final class Output {
     if buffer.count >= 1 << 16 || Self.isTerminal { flush() }
   }
 
+  /// Ends the program with status 1 where the output can't be written: cut short, it would pass for the whole.
   func flush() {
-    writeAll(buffer, to: STDOUT_FILENO)
-    buffer.removeAll(keepingCapacity: true)
+    defer { buffer.removeAll(keepingCapacity: true) }
+    guard let failure = writeAll(buffer, to: STDOUT_FILENO), failure != EPIPE else { return }
+    complain("can't write to standard output: \(unsafe String(cString: strerror(failure)))")
+    exit(ExitCode.failed.rawValue)
   }
 
   deinit { flush() }
@@ -34,25 +37,27 @@ final class Output {
 
 /// Writes a message to standard error.
 func complain(_ message: String) {
-  writeAll(Array("fanout: \(message)\n".utf8), to: STDERR_FILENO)
+  _ = writeAll(Array("fanout: \(message)\n".utf8), to: STDERR_FILENO)
 }
 
 /// Writes a line to standard error as it is.
 func note(_ line: String) {
-  writeAll(Array("\(line)\n".utf8), to: STDERR_FILENO)
+  _ = writeAll(Array("\(line)\n".utf8), to: STDERR_FILENO)
 }
 
-private func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+/// - Returns: the error number if something could not be written.
+private func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
   unsafe bytes.withUnsafeBytes { bytes in
     var done = 0
     while done < bytes.count {
       let count = unsafe write(descriptor, bytes.baseAddress.map { unsafe $0 + done }, bytes.count - done)
       if count < 0 {
         if errno == EINTR { continue }
-        return
+        return errno
       }
       done += count
     }
+    return nil
   }
 }
 

@@ -34,6 +34,7 @@ extension Command {
           try producer.send(event, data: line.extracting(data))
           queued += 1
         } catch {
+          try? producer.flush(timeoutMilliseconds: 30_000)
           throw CommandFailure("line \(number): \(error). Sent before it: \(producer.counts.delivered) events.")
         }
       } catch let error as InvalidEvent {

@@ -14,7 +14,7 @@ extension Option {
   // records.
   static let replayGroup = Option(
     name: "replay-group", placeholder: "NAME",
-    help: "its own consumer group, never the workers' (a new one, if not given)")
+    help: "its own consumer group is fanout-replay-NAME, never the workers' (a new name, if not given)")
 }
 
 extension Command {
@@ -33,13 +33,14 @@ extension Command {
   ) { arguments in
     try arguments.expectOperands(0...0)
     let log = try arguments.log()
-    let group =
-      arguments.optional(.replayGroup) ?? "fanout-replay-\(microsecondsSince1970() / 1000)-\(getpid())"
+    // A prefix of its own keeps it apart from the workers' group, whatever the name.
+    let group = "fanout-replay-" + (arguments.optional(.replayGroup) ?? "\(microsecondsSince1970() / 1000)-\(getpid())")
     let topics = try arguments.topics()
     var configuration = WorkerConfiguration(kafka: try arguments.kafka(log: log), topics: topics, group: group)
     configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
     let names = arguments.optional(.topics)?.split(separator: ",").map(String.init) ?? topics.events
+    if names.isEmpty { throw UsageError("--topics names no topic; choose from \(topics.events.joined(separator: ","))") }
     for name in names where !(topics.events + [topics.tasks]).contains(name) {
       throw UsageError("--topics: \(name) holds no events; choose from \(topics.events.joined(separator: ","))")
     }
@@ -68,9 +69,11 @@ extension Command {
   private static func start(_ arguments: Arguments) throws -> Replay.Start {
     let text = try arguments.string(.fromTime)
     if text == "beginning" { return .beginning }
-    guard let time = try? Timestamp(rfc3339: text) else {
-      throw UsageError("--from must be beginning or a time such as 2026-07-25T10:00:00Z, not \"\(text)\"")
+    do throws(InvalidEvent) {
+      return .time(milliseconds: try Timestamp(rfc3339: text).microseconds / 1000)
+    } catch {
+      throw UsageError(
+        "--from must be beginning or a time such as 2026-07-25T10:00:00Z, not \"\(text)\": \(error.detail)")
     }
-    return .time(milliseconds: time.microseconds / 1000)
   }
 }

@@ -78,7 +78,7 @@ extension Command {
       return .user(try user(words[0]))
     }
     let parts =
-      words.count == 2 ? words : words[0].split(separator: "/", maxSplits: 1).map(String.init)
+      words.count == 2 ? words : words[0].splitByBytes(at: "/", maxSplits: 1)
     guard parts.count == 2 else { throw UsageError("ID is a post here: AUTHOR POST, or AUTHOR/POST") }
     do {
       return .post(Post(author: try user(parts[0]), id: try PostID(parts[1])))
@@ -128,15 +128,50 @@ enum Cursor {
   }
 
   private static func join(_ parts: [String]) -> String {
-    parts.map { replace("/", with: "%2F", in: replace("%", with: "%25", in: $0)) }.joined(separator: "/")
+    parts.map { escape($0) }.joined(separator: "/")
   }
 
-  private static func split(_ text: String) -> [String] {
-    text.split(separator: "/", omittingEmptySubsequences: false)
-      .map { replace("%25", with: "%", in: replace("%2F", with: "/", in: String($0))) }
+  private static func split(_ text: String) -> [String] { text.splitByBytes(at: "/").map(unescape) }
+
+  // By bytes: "/" and a combining character after it are one `Character`.
+
+  private static func escape(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "%"): bytes += Array("%25".utf8)
+      case UInt8(ascii: "/"): bytes += Array("%2F".utf8)
+      default: bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
-  private static func replace(_ old: String, with new: String, in text: String) -> String {
-    text.split(separator: old, omittingEmptySubsequences: false).joined(separator: new)
+  private static func unescape(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), let code = rest.prefix(2).nilUnless(count: 2),
+        let value = UInt8(String(decoding: code, as: UTF8.self), radix: 16)
+      {
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
+}
+
+extension String {
+  /// The parts between the bytes of `separator`.
+  func splitByBytes(at separator: Unicode.Scalar, maxSplits: Int = .max) -> [String] {
+    utf8.split(separator: UInt8(ascii: separator), maxSplits: maxSplits, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+extension ArraySlice {
+  fileprivate func nilUnless(count wanted: Int) -> ArraySlice? { count == wanted ? self : nil }
 }

@@ -17,10 +17,10 @@ extension Command {
     options: [.logLevel]
   ) { arguments in
     try arguments.expectOperands(0...0)
-    let level = arguments.optional(.logLevel) == Option.logLevel.standard ? "warning" : try arguments.string(.logLevel)
+    let asked = try arguments.log().level
     Signals.ignoreBrokenPipes()
     let folder = try TemporaryFolder()
-    try Demo(path: folder.path + "/demo.db", logLevel: Log.Level(name: level) ?? .warning).run()
+    try Demo(path: folder.path + "/demo.db", logLevel: asked == .info ? .warning : asked).run()
     return .done
   }
 }
