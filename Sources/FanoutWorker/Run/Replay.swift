@@ -116,14 +116,14 @@ public final class Replay: Sendable {
       }
       try consumer.poll(
         max: 1000, timeoutMilliseconds: 50, lingerMilliseconds: 5,
-        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) }
-      ) { record in
-        let partition = record.topicPartition
-        // What came after the start is not part of the replay.
-        guard let range = ranges[partition], record.offset < range.upperBound else { return }
-        builder.add(record, of: partition)
-        if record.offset + 1 >= range.upperBound { open.remove(partition) }
-      }
+        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) },
+        { record in
+          let partition = record.topicPartition
+          // What came after the start is not part of the replay.
+          guard let range = ranges[partition], record.offset < range.upperBound else { return }
+          builder.add(record, of: partition)
+          if record.offset + 1 >= range.upperBound { open.remove(partition) }
+        })
       for partition in open {
         if let reached = consumer.endOffset(partition), let range = ranges[partition], reached >= range.upperBound {
           open.remove(partition)

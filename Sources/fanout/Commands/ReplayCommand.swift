@@ -34,13 +34,16 @@ extension Command {
     try arguments.expectOperands(0...0)
     let log = try arguments.log()
     // A prefix of its own keeps it apart from the workers' group, whatever the name.
-    let group = "fanout-replay-" + (arguments.optional(.replayGroup) ?? "\(microsecondsSince1970() / 1000)-\(getpid())")
+    let name = arguments.optional(.replayGroup) ?? "\(microsecondsSince1970() / 1000)-\(getpid())"
+    let group = "fanout-replay-" + name
     let topics = try arguments.topics()
     var configuration = WorkerConfiguration(kafka: try arguments.kafka(log: log), topics: topics, group: group)
     configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
     let names = arguments.optional(.topics)?.split(separator: ",").map(String.init) ?? topics.events
-    if names.isEmpty { throw UsageError("--topics names no topic; choose from \(topics.events.joined(separator: ","))") }
+    if names.isEmpty {
+      throw UsageError("--topics names no topic; choose from \(topics.events.joined(separator: ","))")
+    }
     for name in names where !(topics.events + [topics.tasks]).contains(name) {
       throw UsageError("--topics: \(name) holds no events; choose from \(topics.events.joined(separator: ","))")
     }
