@@ -90,7 +90,7 @@ internal import Synchronization
         // looked at between answers, so small ones keep the whole to some 20 MB.
         ("fetch.wait.max.ms", "50"), ("fetch.error.backoff.ms", "100"), ("queued.min.messages", "10000"),
         ("queued.max.messages.kbytes", "8192"), ("fetch.max.bytes", "1048576"),
-        ("max.partition.fetch.bytes", "131072"),
+        ("max.partition.fetch.bytes", "32768"),
       ],
       required: [
         ("group.id", group, "it is the group the consumer was created for"),
