@@ -62,6 +62,26 @@ struct CommandLineTests {
     #expect(result.error.contains("no.such.property"), "\(result.error)")
   }
 
+  @Test("output that can't be written is a failure, not an end cut short in silence")
+  func fullDisk() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Fanout.binary)
+    process.arguments = ["--help"]
+    process.standardOutput = FileHandle(forWritingAtPath: "/dev/full")
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 1)
+  }
+
+  @Test("a Kafka property that would pass over events is refused", arguments: ["latest", "error"])
+  func offsetReset(value: String) async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    let result = try await deployment.run(
+      ["worker", "--until-caught-up", "--kafka", "auto.offset.reset=\(value)"], expecting: 1)
+    #expect(result.error.contains("auto.offset.reset"), "\(result.error)")
+  }
+
   @Test("options may be given as variables, and the command line wins")
   func variables() async throws {
     let folder = try TestFolder()

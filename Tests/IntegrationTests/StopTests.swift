@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SocialEvents
 import Testing
 
 @Suite("SIGTERM and SIGINT (SPEC 7)", .crowded)
@@ -65,6 +66,51 @@ struct StopTests {
     #expect(try deployment.lag() == 20)
     try await deployment.catchUp()
     #expect(try await edges(deployment).count == 20)
+  }
+
+  @Test("asked for while a revoke waits for a locked store: the grace period counts, not the revoke's patience")
+  func duringRevoke() async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    try await deployment.run(["migrate"])
+    let lock = try StoreLock(deployment.storePath)
+    let worker = try await blockedWorker(deployment, gracePeriod: 2)
+    // Another member makes the group revoke what the first has.
+    let other = try deployment.startWorker(["--grace-period", "2"])
+    try await other.says("worker started")
+    worker.signal(SIGTERM)
+    let status = try await worker.end(within: 20)
+    #expect(status == 0, "\(worker.report)")
+    lock.release()
+    try await other.stopInOrder()
+    try await deployment.catchUp()
+    #expect(try await edges(deployment).count == 20)
+  }
+
+  @Test("before brokers can be reached: it does not wait for them")
+  func unreachable() async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    let worker = try deployment.startWorker(["--brokers", "127.0.0.1:1", "--grace-period", "3"])
+    try await worker.says("can't reach Kafka")
+    worker.signal(SIGTERM)
+    #expect(try await worker.end(within: 20) == 0, "\(worker.report)")
+  }
+
+  @Test(
+    "after a topic was deleted under it: it does not use up the grace period",
+    .enabled(if: KafkaTool.isPresent, KafkaTool.missing))
+  func deletedTopic() async throws {
+    let deployment = try await Deployment.start(on: .kafka)
+    let worker = try deployment.startWorker([
+      "--grace-period", "600", "--kafka", "topic.metadata.refresh.interval.ms=500", "--kafka",
+      "session.timeout.ms=6000",
+    ])
+    try await worker.isAssigned()
+    try await KafkaTool.run([
+      "topics", "--bootstrap-server", deployment.brokers, "--delete", "--topic", deployment.topics.name(of: .seen),
+    ])
+    try await worker.says(deployment.topics.name(of: .seen))
+    worker.signal(SIGTERM)
+    #expect(try await worker.end(within: 60) == 0, "\(worker.report)")
   }
 
   @Test("a later second signal ends it at once, with status 1, and nothing is lost")

@@ -53,7 +53,8 @@ struct TopicTests {
     for name in deployment.topics.all {
       #expect(settings[name]?["cleanup.policy"] == (name == deployment.topics.deadLetters ? "delete" : "compact"))
     }
-    try await deployment.run(["topics", "check"])
+    let check = try await deployment.run(["topics", "check"])
+    #expect(check.lines.count { $0.contains("ok, compacted") } == 6, "\(check.output)")
   }
 
   @Test(
@@ -80,6 +81,15 @@ struct TopicTests {
     let made = try await deployment.run(["topics", "create"])
     #expect(made.lines.count == 7)
     #expect(made.lines.allSatisfy { $0.contains("existed with 4 partitions") }, "\(made.output)")
+  }
+
+  @Test("check does not call fine what it could not look at: the embedded broker tells no settings")
+  func unknownSettings() async throws {
+    let deployment = try await Deployment.start(on: .embedded)
+    let result = try await deployment.run(["topics", "check"], expecting: 1)
+    #expect(result.lines.count == 7)
+    #expect(result.lines.allSatisfy { $0.contains("settings unknown, 4 partitions") }, "\(result.output)")
+    #expect(result.error.contains("did not tell"), "\(result.error)")
   }
 
   @Test("lag tells what is not applied, before and after", arguments: BrokerKind.available)
