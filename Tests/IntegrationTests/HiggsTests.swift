@@ -32,7 +32,7 @@ struct HiggsTests {
   "Larger real histories and their published digests (SPEC 9), on a real Kafka", .crowded, .serialized,
   .enabled(if: Shared.isPresent, Shared.missing), .enabled(if: RealKafka.isPresent, RealKafka.missing))
 struct LargeHiggsTests {
-  @Test("one worker", arguments: [Higgs.large, Higgs.largeSmallFeeds])
+  @Test("one worker", arguments: [Higgs.large, Higgs.largeSmallFeeds, Higgs.largeShuffled])
   func one(workload: Workload) async throws {
     try await Scenario.oneWorker(workload, on: .kafka)
   }
