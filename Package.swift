@@ -21,12 +21,14 @@ let package = Package(
     .library(name: "FanoutStore", targets: ["FanoutStore"]),
     .library(name: "FanoutStoreTesting", targets: ["FanoutStoreTesting"]),
     .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
+    .library(name: "PostgresStore", targets: ["PostgresStore"]),
     .library(name: "FanoutWorker", targets: ["FanoutWorker"]),
   ],
   targets: [
     // C libraries of the system: a module map and a shim each, nothing else.
     .systemLibrary(name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
     // The vocabulary: no C, no clock. What a service that only emits imports.
@@ -38,6 +40,7 @@ let package = Package(
     // The storage adapter protocol, its values, and the in-memory model.
     .target(name: "FanoutStore", dependencies: ["SocialEvents", "CCrypto"], swiftSettings: strict),
     .target(name: "SQLiteStore", dependencies: ["FanoutStore", "CSQLite"], swiftSettings: strict),
+    .target(name: "PostgresStore", dependencies: ["FanoutStore", "CPostgres"], swiftSettings: strict),
     .target(name: "FanoutStoreTesting", dependencies: ["FanoutStore"], swiftSettings: strict),
 
     .target(
@@ -61,6 +64,10 @@ let package = Package(
     .testTarget(
       name: "SQLiteStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore", "CSQLite"],
       swiftSettings: strict),
+    // On the PostgreSQL of FANOUT_TEST_POSTGRES, or on one that the tests start.
+    .testTarget(
+      name: "PostgresStoreTests",
+      dependencies: ["FanoutStore", "FanoutStoreTesting", "PostgresStore", "SocialEvents"], swiftSettings: strict),
     .testTarget(
       name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"],
       swiftSettings: strict),

@@ -1,0 +1,176 @@
+internal import CPostgres
+package import FanoutStore
+private import Glibc
+
+/// An open connection. Not Sendable: whoever holds it is the only one to use it.
+@safe
+package final class Connection {
+  private let handle: OpaquePointer
+  /// The names of prepared statements, by their SQL.
+  private var names: [String: String] = [:]
+  private var inTransaction = false
+
+  /// - Parameters:
+  ///   - address: a URI or a connection string as libpq understands them; what is not in it is taken from the environment.
+  ///   - reconnecting: whether the same address has worked before.
+  package init(_ address: String, reconnecting: Bool = false) throws(StoreError) {
+    try Self.checkForm(of: address)
+    // Of two values for one parameter the last holds: what stands before `dbname` is a default that the address can change.
+    let parameters: [(String, String)] = [
+      ("connect_timeout", "10"), ("keepalives_idle", "30"), ("tcp_user_timeout", "30000"), ("dbname", address),
+      ("client_encoding", "UTF8"), ("fallback_application_name", "fanout"),
+    ]
+    let opened: OpaquePointer? = unsafe withCStrings(parameters.map(\.0)) { names in
+      unsafe withCStrings(parameters.map(\.1)) { values in unsafe PQconnectdbParams(names, values, 1) }
+    }
+    guard let connection = unsafe opened else { throw Failure.cannotConnect("no memory", reconnecting: reconnecting) }
+    guard unsafe PQstatus(connection) == CONNECTION_OK else {
+      let reason = unsafe String(cString: PQerrorMessage(connection))
+      unsafe PQfinish(connection)
+      throw Failure.cannotConnect(reason, reconnecting: reconnecting)
+    }
+    unsafe handle = connection
+    // Notices, such as that a table exists already, would go to stderr.
+    _ = unsafe PQsetNoticeProcessor(connection, { _, _ in }, nil)
+  }
+
+  deinit {
+    unsafe PQfinish(handle)
+  }
+
+  /// libpq's own message about an address that it can't parse may quote a part of it, and that part may be the password.
+  private static func checkForm(of address: String) throws(StoreError) {
+    var message: UnsafeMutablePointer<CChar>?
+    guard let options = unsafe PQconninfoParse(address, &message) else {
+      unsafe PQfreemem(message)
+      throw StoreError(
+        .cannotOpen,
+        "the address of the PostgreSQL store has a form that libpq does not understand. It should look like "
+          + "postgres://user@host:5432/database, with special characters in its parts percent-encoded.")
+    }
+    unsafe PQconninfoFree(options)
+  }
+
+  /// Whether the connection is known to be broken.
+  var isLost: Bool { unsafe PQstatus(handle) != CONNECTION_OK }
+  /// Whether a transaction is open, in whatever state.
+  var isIdle: Bool { unsafe PQtransactionStatus(handle) == PQTRANS_IDLE }
+
+  // MARK: Statements
+
+  /// Runs one or more statements without parameters, in one transaction if there is none.
+  package func execute(_ sql: String) throws(StoreError) {
+    _ = try unsafe rows(PQexec(handle, sql))
+  }
+
+  /// Runs a statement that returns one number.
+  package func integer(_ sql: String) throws(StoreError) -> Int {
+    try query("SELECT (\(sql))::bigint").first.map { Int($0.integer(0)) } ?? 0
+  }
+
+  /// Runs a statement that is prepared at its first use.
+  @discardableResult
+  func query(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Rows {
+    try retrying { () throws(StoreError) in try run(sql, parameters) }
+  }
+
+  /// Runs a statement that changes rows.
+  /// - Returns: how many.
+  @discardableResult
+  func change(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Int {
+    try retrying { () throws(StoreError) in try run(sql, parameters) }.changes
+  }
+
+  private func run(_ sql: String, _ parameters: [Parameter]) throws(StoreError) -> Rows {
+    let name = try prepare(sql)
+    var bytes: [UInt8] = []
+    var ends: [(start: Int, end: Int?)] = []
+    for parameter in parameters {
+      let start = bytes.count
+      ends.append((start, parameter.encode(&bytes) ? bytes.count : nil))
+    }
+    // A value without bytes needs an address all the same, or it would be NULL.
+    bytes.append(0)
+    let formats = [Int32](repeating: 1, count: parameters.count)
+    let lengths = ends.map { Int32(truncatingIfNeeded: ($0.end ?? $0.start) - $0.start) }
+    let result = unsafe bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
+      unsafe buffer.withMemoryRebound(to: CChar.self) { buffer in
+        let values = unsafe ends.map { range in
+          range.end == nil ? nil : unsafe buffer.baseAddress.map { unsafe $0 + range.start }
+        }
+        return unsafe PQexecPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+      }
+    }
+    return try unsafe rows(result)
+  }
+
+  private func prepare(_ sql: String) throws(StoreError) -> String {
+    if let known = names[sql] { return known }
+    let name = "s\(names.count)"
+    _ = try unsafe rows(PQprepare(handle, name, sql, 0, nil))
+    names[sql] = name
+    return name
+  }
+
+  /// - Parameter result: becomes the returned object's.
+  @unsafe private func rows(_ result: OpaquePointer?) throws(StoreError) -> Rows {
+    guard let result = unsafe result else { throw Failure.lost(unsafe String(cString: PQerrorMessage(handle))) }
+    switch unsafe PQresultStatus(result) {
+    case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: return unsafe Rows(result)
+    default: break
+    }
+    defer { unsafe PQclear(result) }
+    guard let state = unsafe fanout_pq_sqlstate(result) else {
+      throw Failure.lost(unsafe String(cString: PQresultErrorMessage(result)))
+    }
+    let message = unsafe fanout_pq_primary_message(result).map { unsafe String(cString: $0) }
+    throw Failure.error(sqlState: unsafe String(cString: state), message: message ?? "")
+  }
+
+  // MARK: Transactions
+
+  /// Runs `body` in one transaction, again and again while it fails by a deadlock or a serialization failure.
+  func transaction<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    try retrying { () throws(StoreError) in
+      try execute("BEGIN")
+      inTransaction = true
+      defer { inTransaction = false }
+      do throws(StoreError) {
+        let result = try body()
+        try execute("COMMIT")
+        return result
+      } catch {
+        if !isLost && !isIdle { _ = try? execute("ROLLBACK") }
+        throw error
+      }
+    }
+  }
+
+  /// Runs `body`, which is one statement or transaction, again while it fails because others stood in its way.
+  ///
+  /// Statements lock rows in the order of their keys, so this is for what PostgreSQL itself, or somebody else's statement,
+  /// brings about.
+  func retrying<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+    if inTransaction { return try body() }
+    var tries = 0
+    while true {
+      do throws(StoreError) {
+        return try body()
+      } catch {
+        tries += 1
+        guard Failure.isConflict(error), tries < 10, !isLost else { throw error }
+        usleep(UInt32.random(in: 500...(2000 << UInt32(min(tries, 6)))))
+      }
+    }
+  }
+}
+
+/// Lends the strings as a list that ends with nil.
+private func withCStrings<T>(
+  _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> T?
+) -> T? {
+  var copies: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer(strdup($0)) }
+  unsafe copies.append(nil)
+  defer { for unsafecopy in unsafe copies { unsafe free(UnsafeMutablePointer(mutating: copy)) } }
+  return unsafe copies.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.flatMap { unsafe body($0) } }
+}

@@ -1,0 +1,52 @@
+internal import FanoutStore
+private import Synchronization
+
+/// Connections to one address: each thread that asks at the same time gets one of its own. A broken one is not used again, so
+/// the next call connects anew.
+final class ConnectionPool: Sendable {
+  private let address: String
+  /// What a new connection is set up with.
+  private let session: String
+  private let lock = Mutex(())
+  // `Mutex<[Connection]>` can't hand out a value that isn't Sendable. The lock above guards the list, and a connection that is
+  // not in the list belongs to the one call that took it.
+  private nonisolated(unsafe) var idle: [Connection] = []
+  private nonisolated(unsafe) var hasConnected = false
+
+  /// How many connections are kept for later calls.
+  private static let kept = 4
+
+  init(address: String, session: String) {
+    self.address = address
+    self.session = session
+  }
+
+  func withConnection<T>(_ body: (Connection) throws(StoreError) -> T) throws(StoreError) -> T {
+    let connection = try take()
+    defer { giveBack(connection) }
+    return try body(connection)
+  }
+
+  /// For a body that calls what may throw anything.
+  func withConnection<T>(_ body: (Connection) throws -> T) throws -> T {
+    let connection = try take()
+    defer { giveBack(connection) }
+    return try body(connection)
+  }
+
+  private func take() throws(StoreError) -> Connection {
+    let known = lock.withLock { _ in (connection: unsafe idle.popLast(), isReconnect: unsafe hasConnected) }
+    if let connection = known.connection { return connection }
+    let connection = try Connection(address, reconnecting: known.isReconnect)
+    try connection.execute(session)
+    lock.withLock { _ in unsafe hasConnected = true }
+    return connection
+  }
+
+  private func giveBack(_ connection: Connection) {
+    if connection.isLost || !connection.isIdle { return }
+    lock.withLock { _ in
+      if unsafe idle.count < Self.kept { unsafe idle.append(connection) }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+internal import CPostgres
+internal import FanoutStore
+
+/// Makes of what the server said what callers can act on. Details and hints are left out: they quote stored values.
+enum Failure {
+  static func error(sqlState: String, message: String) -> StoreError {
+    let code = code(of: sqlState)
+    let what =
+      switch code {
+      case .busy: "PostgreSQL gave up a statement that stood in another's way"
+      case .unavailable: "PostgreSQL can't serve at the moment"
+      case .refusedValue: "PostgreSQL refused a value"
+      case .schema: "the store's tables are not as this program needs them"
+      case .corrupt: "the data of PostgreSQL are damaged"
+      default: "PostgreSQL refused a statement"
+      }
+    // Messages about values of a wrong form quote them.
+    let reason = sqlState.hasPrefix("22") ? "" : ": \(message)"
+    let remedy =
+      switch code {
+      case .schema: ". Run: fanout migrate --store with the same address"
+      case .refused where sqlState == "42501": ". Grant the role what the README lists"
+      default: ""
+      }
+    return StoreError(code, "\(what)\(reason) (SQLSTATE \(sqlState))\(remedy)", nativeCode: number(sqlState))
+  }
+
+  /// The connection broke. `reason` is libpq's, which never quotes a password.
+  static func lost(_ reason: String) -> StoreError {
+    StoreError(.unavailable, "the connection to PostgreSQL is lost: \(oneLine(reason))", nativeCode: number("08006"))
+  }
+
+  static func cannotConnect(_ reason: String, reconnecting: Bool) -> StoreError {
+    StoreError(
+      reconnecting ? .unavailable : .cannotOpen,
+      "can't connect to PostgreSQL: \(oneLine(reason)). Check the address of --store, and that the server runs and lets this "
+        + "user in.", nativeCode: number("08001"))
+  }
+
+  /// The five characters of a SQLSTATE, read as a number with 36 digits.
+  static func number(_ sqlState: String) -> Int { Int(sqlState, radix: 36) ?? 0 }
+
+  /// A deadlock or a serialization failure: the same transaction, begun again, will succeed.
+  static func isConflict(_ error: StoreError) -> Bool {
+    error.nativeCode == number("40P01") || error.nativeCode == number("40001")
+  }
+
+  private static func code(of sqlState: String) -> StoreError.Code {
+    switch sqlState {
+    // Serialization failure, deadlock, lock timeout, statement timeout or cancellation, idle too long in a transaction.
+    case "40001", "40P01", "55P03", "57014", "25P03": .busy
+    // A server that became a standby.
+    case "25006": .unavailable
+    case "XX001", "XX002": .corrupt
+    // No such table or column.
+    case "42P01", "42703": .schema
+    default:
+      switch sqlState.prefix(2) {
+      // Connection, resources, intervention of an operator, system errors, lost or unfinished transactions.
+      case "08", "53", "57", "58", "40": .unavailable
+      case "22", "23", "54": .refusedValue
+      default: .refused
+      }
+    }
+  }
+
+  private static func oneLine(_ text: String) -> String {
+    text.split(separator: "\n").map { line in
+      String(line.drop { $0 == " " || $0 == "\t" })
+    }.joined(separator: "; ")
+  }
+}

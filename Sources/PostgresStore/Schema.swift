@@ -1,0 +1,111 @@
+internal import FanoutStore
+
+/// The tables, by version. They lie in the first schema of the connection's `search_path`.
+enum Schema {
+  static var newest: Int { SchemaSteps.all.count }
+
+  /// Brings the tables to the newest version. Repeating it does nothing.
+  /// - Returns: the versions before (0: there was none) and after.
+  static func migrate(_ database: Connection, settings: StoreSettings) throws(StoreError) -> (from: Int, to: Int) {
+    try checkPlace(database)
+    let from = try version(of: database)
+    for step in from..<max(from, newest) {
+      // One transaction a step, and one process at a time: whoever waited finds the step done.
+      try database.transaction { () throws(StoreError) in
+        try database.query(
+          "SELECT pg_advisory_xact_lock(hashtextextended('fanout migrate ' || current_schema(), 0))")
+        guard try version(of: database) == step else { return }
+        try database.execute(sql(ofStep: step, settings: settings))
+      }
+    }
+    return (from, try version(of: database))
+  }
+
+  /// The SQL of all steps that `migrate` would take, empty if there are none.
+  static func pending(_ database: Connection, settings: StoreSettings) throws(StoreError) -> String {
+    try checkPlace(database)
+    let from = try version(of: database)
+    return (from..<max(from, newest)).map { step in
+      "BEGIN;\n\(sql(ofStep: step, settings: settings))\nCOMMIT;\n"
+    }.joined(separator: "\n")
+  }
+
+  private static func sql(ofStep step: Int, settings: StoreSettings) -> String {
+    var sql = SchemaSteps.all[step] + "\n"
+    if step == 0 {
+      sql += """
+
+        INSERT INTO setting(name, value) VALUES('feed_limit', \(settings.feedLimit));
+        INSERT INTO setting(name, value) VALUES('own_posts', \(settings.includesOwnPosts ? 1 : 0));
+        """
+    }
+    return sql + """
+
+      INSERT INTO setting(name, value) VALUES('schema_version', \(step + 1))
+        ON CONFLICT(name) DO UPDATE SET value = excluded.value;
+      """
+  }
+
+  /// Checks what no migration can change.
+  static func checkPlace(_ database: Connection) throws(StoreError) {
+    let row = try database.query("SELECT current_schema(), current_setting('server_encoding')").first
+    if row?.isNull(0) ?? true {
+      throw StoreError(
+        .schema,
+        "no schema of the search_path exists. Make one with CREATE SCHEMA, or name another in the address of --store "
+          + "(?options=-csearch_path%3DNAME).")
+    }
+    let encoding = row?.text(1) ?? ""
+    if encoding != "UTF8" {
+      throw StoreError(
+        .schema,
+        "the database has the encoding \(encoding), but ids may hold any character. Make one with CREATE DATABASE … "
+          + "ENCODING 'UTF8' TEMPLATE template0.")
+    }
+  }
+
+  /// The version of the tables, 0 if there are none.
+  /// - Throws: `.schema` for another program's tables, or ones of a newer version than this program knows.
+  static func version(of database: Connection) throws(StoreError) -> Int {
+    let tables = try database.query(
+      """
+      SELECT c.relname::text, EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'value'
+          AND a.atttypid = 'bigint'::regtype)
+      FROM pg_class c WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = current_schema())
+        AND c.relname IN ('setting', 'edge', 'post', 'feed') AND c.relkind IN ('r', 'p', 'v')
+      """
+    ).map { (name: $0.text(0), isOurs: $0.flag(1)) }
+    if tables.isEmpty { return 0 }
+    var version = 0
+    if tables.contains(where: { $0.name == "setting" && $0.isOurs }) {
+      version =
+        try database.query("SELECT value FROM setting WHERE name::text = 'schema_version'").first.map {
+          Int($0.integer(0))
+        } ?? 0
+    }
+    if version < 1 {
+      throw StoreError(
+        .schema,
+        "the schema holds tables of another program (\(tables.map(\.name).sorted().joined(separator: ", "))). Name another "
+          + "schema or database in the address of --store (?options=-csearch_path%3DNAME).")
+    }
+    if version > newest {
+      throw StoreError(
+        .schema,
+        "the store has schema version \(version), this program knows \(newest). Use a newer version of the program.")
+    }
+    return version
+  }
+
+  static func settings(of database: Connection) throws(StoreError) -> StoreSettings {
+    var settings = StoreSettings.standard
+    for row in try database.query("SELECT name, value FROM setting").map({ ($0.text(0), $0.integer(1)) }) {
+      switch row {
+      case ("feed_limit", let value): settings.feedLimit = Int(value)
+      case ("own_posts", let value): settings.includesOwnPosts = value != 0
+      default: break
+      }
+    }
+    return settings
+  }
+}
