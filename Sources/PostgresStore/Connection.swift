@@ -171,6 +171,6 @@ private func withCStrings<T>(
 ) -> T? {
   var copies: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer(strdup($0)) }
   unsafe copies.append(nil)
-  defer { for unsafecopy in unsafe copies { unsafe free(UnsafeMutablePointer(mutating: copy)) } }
+  defer { for index in unsafe copies.indices { unsafe free(UnsafeMutablePointer(mutating: copies[index])) } }
   return unsafe copies.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.flatMap { unsafe body($0) } }
 }

@@ -28,7 +28,7 @@ final class ConnectionPool: Sendable {
   }
 
   /// For a body that calls what may throw anything.
-  func withConnection<T>(_ body: (Connection) throws -> T) throws -> T {
+  func lend<T>(to body: (Connection) throws -> T) throws -> T {
     let connection = try take()
     defer { giveBack(connection) }
     return try body(connection)

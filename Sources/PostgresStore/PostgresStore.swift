@@ -149,7 +149,7 @@ public final class PostgresStore: Store {
   }
 
   public func export(_ body: (ViewRow) throws -> Void) throws {
-    try readers.withConnection { database in
+    try readers.lend { database in
       try ViewExport(database: database, settings: settings).run(body)
     }
   }
