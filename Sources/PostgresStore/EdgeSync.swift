@@ -23,6 +23,7 @@ struct EdgeSync {
     var unsettled = Set<StoreKey>()
     var held = edges.isEmpty ? [] : try read(edges)
     while !held.isEmpty {
+      hooks.reached?(.factsRead)
       let newest = try newestPosts(of: Set(held.filter(\.isPresent).map(\.edge.subject)))
       var share: [Held] = []
       var rows = 0

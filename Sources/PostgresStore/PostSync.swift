@@ -47,6 +47,7 @@ struct PostSync {
     var unsettled = Set<StoreKey>()
     var held = try read(work)
     while !held.isEmpty {
+      hooks.reached?(.factsRead)
       let live = held.compactMap(\.live)
       try deliver(live, keys: keys, ownFeeds: ownFeeds, &deliveries)
       try retract(held.map(\.gone), keys: keys, ownFeeds: ownFeeds, unsettled: &unsettled)

@@ -4,6 +4,8 @@ internal import FanoutStore
 package enum Step: Hashable, Sendable {
   /// `commitFacts` has committed.
   case factsCommitted
+  /// The facts that a view will be written by have been read.
+  case factsRead
   /// A view was written, and is not visible to others yet.
   case derivedNotCommitted
   /// A view was written and committed; what it assumed has not been looked at again.

@@ -7,6 +7,9 @@ import Synchronization
 final class Place: Sendable {
   let address: String
   private let name: String
+  private let lock = Mutex(())
+  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable; the lock above guards it.
+  private nonisolated(unsafe) let connection: Connection
   private static let free = Mutex<[String]>([])
   private static let count = Atomic(0)
   private static let run = UInt32.random(in: 0...UInt32.max)
@@ -17,18 +20,24 @@ final class Place: Sendable {
     let name = known ?? "t\(Self.run)_\(Self.count.add(1, ordering: .relaxed).newValue)"
     self.name = name
     address = try Self.address(name)
+    unsafe connection = try Connection(address)
     if known == nil {
       try Connection(try Self.server()).execute("CREATE SCHEMA \(name)")
       _ = try PostgresStore.migrate(address: address, settings: settings)
     } else {
-      // Faster than TRUNCATE, which makes new files; the tables are small.
-      try execute(
-        """
-        DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed; DELETE FROM feed_trim;
-        UPDATE setting SET value = \(settings.feedLimit) WHERE name = 'feed_limit';
-        UPDATE setting SET value = \(settings.includesOwnPosts ? 1 : 0) WHERE name = 'own_posts';
-        """)
+      try empty(settings)
     }
+  }
+
+  /// Makes the store an empty one with these settings.
+  func empty(_ settings: StoreSettings) throws {
+    // Faster than TRUNCATE, which makes new files; the tables are small.
+    try execute(
+      """
+      DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed; DELETE FROM feed_trim;
+      UPDATE setting SET value = \(settings.feedLimit) WHERE name = 'feed_limit';
+      UPDATE setting SET value = \(settings.includesOwnPosts ? 1 : 0) WHERE name = 'own_posts';
+      """)
   }
 
   deinit {
@@ -52,7 +61,7 @@ final class Place: Sendable {
     try PostgresStore(address: address, access: access, settings: settings, hooks: hooks)
   }
 
-  func execute(_ sql: String) throws { try Connection(address).execute(sql) }
+  func execute(_ sql: String) throws { try lock.withLock { _ in try unsafe connection.execute(sql) } }
 
   /// Counts the feed rows at or after a horizon that nobody is shown.
   static let leftovers = """
@@ -64,5 +73,7 @@ final class Place: Sendable {
     """
 
   /// The number that a query returns.
-  func integer(_ sql: String) throws -> Int { try Connection(address).integer(sql) }
+  func integer(_ sql: String) throws -> Int {
+    try lock.withLock { _ in try unsafe connection.integer(sql) }
+  }
 }
