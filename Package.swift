@@ -46,7 +46,8 @@ let package = Package(
     .target(
       name: "FanoutWorker", dependencies: ["SocialEvents", "Kafka", "FanoutStore"], swiftSettings: strict),
     .executableTarget(
-      name: "fanout", dependencies: ["FanoutWorker", "FanoutProducer", "SQLiteStore"], swiftSettings: strict),
+      name: "fanout", dependencies: ["FanoutWorker", "FanoutProducer", "PostgresStore", "SQLiteStore"],
+      swiftSettings: strict),
 
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 source Deploy/needs.sh
-install_missing librdkafka-dev libsqlite3-dev libssl-dev pkg-config
+install_missing librdkafka-dev libsqlite3-dev libpq-dev libssl-dev pkg-config
 need_swift
 
 echo "Building (a minute or two the first time) …"

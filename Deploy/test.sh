@@ -5,13 +5,15 @@
 #   Deploy/test.sh --filter EmitTests    what `swift test` takes
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
-# and on its data; FANOUT_TEST_BROKERS names brokers to use instead. With CI=true nothing may be skipped that could be run.
+# and on its data; FANOUT_TEST_BROKERS names brokers to use instead. PostgreSQL is started, too, unless FANOUT_TEST_POSTGRES
+# gives the address of one. With CI=true nothing may be skipped that could be run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 temp=$(mktemp -d "${TMPDIR:-/tmp}/fanout-tests-XXXXXX")
 files=$temp
 kafka=
+postgres=
 
 clean_up() {
   local status=$?
@@ -20,6 +22,7 @@ clean_up() {
   for file in "$temp"/pids/*; do
     if [[ -e $file ]]; then kill -KILL "$(basename "$file")" 2>/dev/null || true; fi
   done
+  if [[ -n $postgres ]]; then kill -QUIT "$postgres" 2>/dev/null || true; fi
   if [[ -n $kafka ]]; then "$kafka" stop --dir "$temp/kafka" >/dev/null 2>&1 || true; fi
   rm -rf "$temp" "$files"
   exit "$status"
@@ -35,10 +38,32 @@ fail() {
   exit 1
 }
 
+# A PostgreSQL on a free port of loopback, which trusts everybody who can reach it and does not wait for the disk.
+start_postgres() {
+  local bin=/usr/lib/postgresql/15/bin folder=$temp/postgres port as=()
+  mkdir -m 700 "$folder"
+  # The server refuses to run as root.
+  if ((EUID == 0)); then
+    chmod 711 "$temp"
+    chown postgres "$folder"
+    as=(runuser -u postgres --)
+  fi
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  (
+    cd "$folder"
+    "${as[@]}" "$bin/initdb" -D "$folder/data" --auth=trust --no-sync -E UTF8 --locale=C -U postgres
+    "${as[@]}" "$bin/pg_ctl" -D "$folder/data" -w -t 60 -l "$folder/data/log" start -o "-k $folder -p $port \
+      -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c shared_buffers=256MB \
+      -c max_connections=300 -c deadlock_timeout=100ms"
+  ) >"$temp/postgres.out" 2>&1 || fail "PostgreSQL did not start: $(cat "$temp/postgres.out")"
+  postgres=$(head -1 "$folder/data/postmaster.pid")
+  FANOUT_TEST_POSTGRES=postgres://postgres@127.0.0.1:$port/postgres
+}
+
 step "What is needed"
 source Deploy/needs.sh
 need_swift
-install_missing librdkafka-dev libsqlite3-dev libssl-dev pkg-config
+install_missing librdkafka-dev libsqlite3-dev libpq-dev libssl-dev pkg-config postgresql-15
 command -v java >/dev/null || install_missing default-jre-headless
 command -v python3 >/dev/null || install_missing python3
 echo "all there: $(swift --version 2>/dev/null | head -1)"
@@ -62,8 +87,11 @@ if [[ -d $shared ]]; then
     [[ -n $FANOUT_TEST_BROKERS ]] || fail "Kafka did not say where it listens: $(cat "$temp/kafka.out")"
   fi
 fi
+if [[ -z ${FANOUT_TEST_POSTGRES:-} ]]; then start_postgres; fi
+export FANOUT_TEST_POSTGRES
 export FANOUT_TEST_BROKERS=${FANOUT_TEST_BROKERS:-}
 echo "shared data: ${FANOUT_TEST_SHARED:-none}; Kafka: ${FANOUT_TEST_BROKERS:-none, only the embedded broker}"
+echo "PostgreSQL: ${postgres:+started, }${FANOUT_TEST_POSTGRES%%\?*}"
 
 step "Tests"
 mkdir "$temp/pids"

@@ -68,6 +68,11 @@ package final class Connection {
     try query("SELECT (\(sql))::bigint").first.map { Int($0.integer(0)) } ?? 0
   }
 
+  /// Runs a statement that returns lines of text.
+  package func text(_ sql: String) throws(StoreError) -> String {
+    try query(sql).map { $0.text(0) }.joined(separator: "\n")
+  }
+
   /// Runs a statement that is prepared at its first use.
   @discardableResult
   func query(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Rows {

@@ -2,7 +2,6 @@ internal import FanoutStore
 internal import FanoutWorker
 private import Glibc
 internal import Kafka
-internal import SQLiteStore
 internal import SocialEvents
 
 /// Makes of a command's options what they stand for.
@@ -41,14 +40,14 @@ extension Arguments {
     }
   }
 
-  /// The path of `--store sqlite:PATH`.
+  func storeAddress() throws -> StoreAddress { try StoreAddress(try string(.store)) }
+
+  /// The path of `--store sqlite:PATH`, for what has a file of its own.
   func storePath() throws -> String {
-    let text = try string(.store)
-    let scheme = "sqlite:"
-    guard text.hasPrefix(scheme), text.utf8.count > scheme.utf8.count else {
-      throw UsageError("--store must be sqlite:PATH, not \"\(text.hasPrefix("postgres") ? "postgres…" : text)\"")
+    guard case .sqlite(let path) = try storeAddress() else {
+      throw UsageError("--store must be sqlite:PATH here")
     }
-    return String(text.dropFirst(scheme.count))
+    return path
   }
 
   /// The settings that were asked for; nil if none was, which takes a store as it is.
@@ -67,8 +66,8 @@ extension Arguments {
       feedLimit: limit ?? standard.feedLimit, includesOwnPosts: ownPosts ?? standard.includesOwnPosts)
   }
 
-  func openStore(_ access: SQLiteStore.Access) throws -> SQLiteStore {
-    try SQLiteStore(path: try storePath(), access: access, settings: try settings())
+  func openStore(_ access: StoreAddress.Access) throws -> any Store {
+    try storeAddress().open(access, settings: try settings())
   }
 
   func workerConfiguration(log: Log) throws -> WorkerConfiguration {

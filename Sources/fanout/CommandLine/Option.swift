@@ -19,7 +19,8 @@ struct Option: Sendable {
 
 extension Option {
   static let store = Option(
-    name: "store", placeholder: "STORE", help: "where the views are kept: sqlite:PATH", standard: "sqlite:fanout.db")
+    name: "store", placeholder: "STORE", help: "where the views are kept: sqlite:PATH or postgres://USER@HOST/DATABASE",
+    standard: "sqlite:fanout.db")
   static let brokers = Option(
     name: "brokers", placeholder: "HOST:PORT,…", help: "the Kafka brokers", standard: "localhost:9092")
   static let kafka = Option(

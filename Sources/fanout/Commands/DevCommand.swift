@@ -1,6 +1,5 @@
 internal import FanoutWorker
 internal import Kafka
-internal import SQLiteStore
 internal import SocialEvents
 
 extension Option {
@@ -38,7 +37,7 @@ extension Command {
       stop.wait()
       return .done
     }
-    let path = try arguments.storePath()
+    let address = try arguments.storeAddress()
     var configuration = WorkerConfiguration(
       kafka: ClientConfiguration(
         brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties), topics: topics,
@@ -46,14 +45,13 @@ extension Command {
     configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
     let worker = Worker(
-      configuration, store: try SQLiteStore(path: path, access: .readWrite, settings: try arguments.settings()),
-      log: log)
-    output.line("store=sqlite:\(path)")
+      configuration, store: try arguments.openStore(.readWrite), log: log)
+    output.line("store=\(address.option)")
     output.line("try, in another terminal:")
     output.line(
       #"  echo '{"specversion":"1.0","id":"1","source":"/me","type":"follow","time":"2026-07-25T10:00:00Z","#
         + #""data":{"actor":"ann","target":"bob"}}' | fanout emit --brokers \#(broker.bootstrapServers)"#)
-    output.line("  fanout show followers bob --store sqlite:\(path)")
+    output.line("  fanout show followers bob --store \(address.option)")
     output.flush()
     stop.onTurn { worker.stop() }
     try worker.run()

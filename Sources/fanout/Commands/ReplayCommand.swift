@@ -1,6 +1,5 @@
 internal import FanoutWorker
 private import Glibc
-internal import SQLiteStore
 internal import SocialEvents
 
 extension Option {

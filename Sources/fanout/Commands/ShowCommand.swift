@@ -1,5 +1,4 @@
 internal import FanoutStore
-internal import SQLiteStore
 internal import SocialEvents
 
 extension Option {
@@ -28,7 +27,7 @@ extension Command {
     let relation = Relation(rawValue: list)
     let subject = try subject(arguments.operands.dropFirst(), isPost: relation?.isOfPost ?? false)
     let limit = try arguments.number(.limit, in: 1...1_000_000)
-    let store = try SQLiteStore(path: try arguments.storePath(), access: .readOnly, settings: nil)
+    let store = try arguments.storeAddress().open(.readOnly, settings: nil)
     let printer = ListPrinter(isJSON: try arguments.flag(.json))
     let after = arguments.optional(.after)
     // One more than asked for tells whether there are more.

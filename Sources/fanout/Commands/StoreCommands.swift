@@ -1,5 +1,8 @@
 internal import FanoutStore
-internal import SQLiteStore
+
+extension Option {
+  static let dryRun = Option.flag("dry-run", "only print the SQL that would be run (PostgreSQL)")
+}
 
 extension Command {
   static let dump = Command(
@@ -41,18 +44,25 @@ extension Command {
     name: "migrate",
     summary: "make the store, or bring its schema to this version",
     details: "Repeating it does nothing. A worker makes a store that does not exist yet by itself.",
-    options: [.store, .feedLimit, .ownPosts]
+    options: [.store, .feedLimit, .ownPosts, .dryRun]
   ) { arguments in
     try arguments.expectOperands(0...0)
-    let path = try arguments.storePath()
-    let (from, to) = try SQLiteStore.migrate(path: path, settings: try arguments.settings() ?? .standard)
+    let address = try arguments.storeAddress()
+    let name = address.name
+    let settings = try arguments.settings() ?? .standard
+    if try arguments.flag(.dryRun) {
+      let sql = try address.migrationSQL(settings: settings)
+      Output().line(sql.isEmpty ? "-- \(name) has the newest schema already" : sql)
+      return .done
+    }
+    let (from, to) = try address.migrate(settings: settings)
     // Opening it says whether it is set up as asked.
     _ = try arguments.openStore(.readOnly)
     let output = Output()
     switch from {
-    case to: output.line("\(path) has schema version \(to) already")
-    case 0: output.line("made \(path) with schema version \(to)")
-    default: output.line("\(path): schema version \(from) is now \(to)")
+    case to: output.line("\(name) has schema version \(to) already")
+    case 0: output.line("made \(name) with schema version \(to)")
+    default: output.line("\(name): schema version \(from) is now \(to)")
     }
     return .done
   }

@@ -1,5 +1,4 @@
 internal import FanoutWorker
-internal import SQLiteStore
 
 extension Option {
   static let untilCaughtUp = Option.flag(

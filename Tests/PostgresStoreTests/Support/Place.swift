@@ -76,4 +76,9 @@ final class Place: Sendable {
   func integer(_ sql: String) throws -> Int {
     try lock.withLock { _ in try unsafe connection.integer(sql) }
   }
+
+  /// How the server would run a query, with its own settings.
+  func explain(_ sql: String) throws -> String {
+    try lock.withLock { _ in try unsafe connection.text("EXPLAIN \(sql)") }
+  }
 }

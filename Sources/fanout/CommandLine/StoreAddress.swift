@@ -1,0 +1,74 @@
+internal import FanoutStore
+internal import PostgresStore
+internal import SQLiteStore
+
+/// What `--store` names.
+enum StoreAddress {
+  /// The path of a SQLite file.
+  case sqlite(path: String)
+  /// A `postgres://` or `postgresql://` URI.
+  case postgres(uri: String)
+
+  enum Access {
+    case readOnly, readWrite
+  }
+
+  init(_ text: String) throws {
+    let scheme = "sqlite:"
+    if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
+      self = .postgres(uri: text)
+    } else if text.hasPrefix(scheme), text.utf8.count > scheme.utf8.count {
+      self = .sqlite(path: String(text.dropFirst(scheme.count)))
+    } else {
+      // What is meant for a server may hold a password.
+      let shown = text.contains("@") || text.contains("password") ? "" : ", not \"\(text)\""
+      throw UsageError("--store must be sqlite:PATH or postgres://USER@HOST/DATABASE\(shown)")
+    }
+  }
+
+  func open(_ access: Access, settings: StoreSettings?) throws -> any Store {
+    switch self {
+    case .sqlite(let path):
+      try SQLiteStore(path: path, access: access == .readOnly ? .readOnly : .readWrite, settings: settings)
+    case .postgres(let uri):
+      try PostgresStore(address: uri, access: access == .readOnly ? .readOnly : .readWrite, settings: settings)
+    }
+  }
+
+  /// - Returns: the schema versions before (0: there was none) and after.
+  func migrate(settings: StoreSettings) throws -> (from: Int, to: Int) {
+    switch self {
+    case .sqlite(let path): try SQLiteStore.migrate(path: path, settings: settings)
+    case .postgres(let uri): try PostgresStore.migrate(address: uri, settings: settings)
+    }
+  }
+
+  /// The SQL that `migrate` would run.
+  func migrationSQL(settings: StoreSettings) throws -> String {
+    switch self {
+    case .sqlite: throw UsageError("--dry-run shows SQL for PostgreSQL only; a SQLite file can be copied and tried on")
+    case .postgres(let uri): try PostgresStore.migrationSQL(address: uri, settings: settings)
+    }
+  }
+
+  /// What `--store` takes to name it once more; of an address with a password only as much as is no secret.
+  var option: String {
+    switch self {
+    case .sqlite(let path): "sqlite:\(path)"
+    case .postgres(let uri):
+      uri.contains("password") || uri.prefix(while: { $0 != "@" }).contains { $0 == ":" } && uri.contains("@")
+        ? name : uri
+    }
+  }
+
+  /// How messages call the store: a path, or the server and database without user, password and parameters.
+  var name: String {
+    switch self {
+    case .sqlite(let path): return path
+    case .postgres(let uri):
+      let bare = uri.prefix { $0 != "?" }
+      guard let at = bare.lastIndex(of: "@") else { return String(bare) }
+      return "postgres://" + bare[bare.index(after: at)...]
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import FanoutStore
+import FanoutStoreTesting
+import PostgresStore
+import Testing
+
+@Suite("Opening a PostgreSQL store", .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
+struct PostgresOpeningTests {
+  private func error(_ body: () throws -> Void) -> StoreError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as? StoreError
+    }
+  }
+
+  /// A schema without tables.
+  private func emptySchema() throws -> String {
+    let name = "o\(UInt64.random(in: 0...UInt64.max))"
+    try Connection(try Place.server()).execute("CREATE SCHEMA \(name)")
+    return try Place.address(name)
+  }
+
+  @Test("a server that is not there is named, with what to do")
+  func noServer() {
+    let address = "postgres://ann:secret@127.0.0.1:1/db"
+    for access in [PostgresStore.Access.readOnly, .readWrite] {
+      let error = error { _ = try PostgresStore(address: address, access: access, settings: nil) }
+      #expect(error?.code == .cannotOpen)
+      #expect(error?.message.contains("127.0.0.1") == true)
+      #expect(error?.message.contains("secret") == false)
+      #expect(error?.message.contains("\n") == false)
+    }
+  }
+
+  @Test(
+    "an address that libpq can't read is refused without quoting it",
+    arguments: [
+      "postgres://ann:%zzsecret@host/db", "postgres://ann@host/db?secret=1", "postgres://ann@host:5432:secret%/db",
+    ])
+  func malformed(address: String) {
+    let error = error { _ = try PostgresStore(address: address, access: .readOnly, settings: nil) }
+    #expect(error?.code == .cannotOpen)
+    #expect(error?.message.contains("secret") == false)
+  }
+
+  @Test("tables are made for writing, and not for reading")
+  func missingTables() throws {
+    let address = try emptySchema()
+    let refusal = error { _ = try PostgresStore(address: address, access: .readOnly, settings: nil) }
+    #expect(refusal?.code == .schema)
+    #expect(refusal?.message.contains("fanout migrate") == true)
+    let settings = StoreSettings(feedLimit: 7, includesOwnPosts: false)
+    #expect(try PostgresStore(address: address, access: .readWrite, settings: settings).settings == settings)
+    #expect(try PostgresStore(address: address, access: .readOnly, settings: nil).settings == settings)
+    let other = error { _ = try PostgresStore(address: address, access: .readWrite, settings: .standard) }
+    #expect(other?.code == .schema)
+    #expect(other?.message.contains("feed limit 7") == true)
+  }
+
+  @Test("another program's tables are refused, and left as they were")
+  func otherProgram() throws {
+    let address = try emptySchema()
+    try Connection(address).execute("CREATE TABLE post(a int); INSERT INTO post VALUES(7)")
+    for access in [PostgresStore.Access.readOnly, .readWrite] {
+      #expect(error { _ = try PostgresStore(address: address, access: access, settings: nil) }?.code == .schema)
+    }
+    #expect(error { _ = try PostgresStore.migrate(address: address) }?.code == .schema)
+    #expect(try Connection(address).integer("SELECT a FROM post") == 7)
+  }
+
+  @Test("a schema that does not exist is refused, with the remedy")
+  func noSchema() throws {
+    let address = try Place.address("not_there")
+    let error = error { _ = try PostgresStore.migrate(address: address) }
+    #expect(error?.code == .schema)
+    #expect(error?.message.contains("CREATE SCHEMA") == true)
+  }
+
+  @Test("a newer schema is refused, and says so")
+  func newerSchema() throws {
+    let address = try emptySchema()
+    _ = try PostgresStore.migrate(address: address)
+    try Connection(address).execute("UPDATE setting SET value = 99 WHERE name = 'schema_version'")
+    for access in [PostgresStore.Access.readOnly, .readWrite] {
+      let error = error { _ = try PostgresStore(address: address, access: access, settings: nil) }
+      #expect(error?.code == .schema)
+      #expect(error?.message.contains("99") == true)
+    }
+    #expect(error { _ = try PostgresStore.migrate(address: address) }?.code == .schema)
+  }
+
+  @Test("migration makes a store, its dry run says how, and its repetition does nothing")
+  func migration() throws {
+    let address = try emptySchema()
+    let sql = try PostgresStore.migrationSQL(address: address)
+    #expect(sql.contains("CREATE TABLE edge"))
+    #expect(try Connection(address).integer("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 0)
+    let first = try PostgresStore.migrate(address: address, settings: StoreSettings(feedLimit: 3))
+    #expect(first.from == 0 && first.to > 0)
+    let again = try PostgresStore.migrate(address: address, settings: StoreSettings(feedLimit: 4))
+    #expect(again.from == first.to && again.to == first.to)
+    #expect(try PostgresStore.migrationSQL(address: address).isEmpty)
+    #expect(try PostgresStore(address: address, access: .readOnly, settings: nil).settings.feedLimit == 3)
+    // The printed SQL makes the same.
+    let other = try emptySchema()
+    try Connection(other).execute(sql)
+    #expect(try PostgresStore(address: other, access: .readOnly, settings: nil).settings == .standard)
+  }
+
+  @Test("several that make one store at once all get it", arguments: 0..<10)
+  func racing(round: Int) async throws {
+    let address = try emptySchema()
+    try await withThrowingTaskGroup(of: StoreSettings.self) { group in
+      for worker in 0..<4 {
+        group.addTask {
+          try await onThread {
+            if worker % 2 == 0 { _ = try PostgresStore.migrate(address: address) }
+            return try PostgresStore(address: address, access: .readWrite, settings: nil).settings
+          }
+        }
+      }
+      for try await settings in group { #expect(settings == .standard) }
+    }
+  }
+
+  @Test("a store opened for reading reads what is written meanwhile, and refuses to write")
+  func readOnly() throws {
+    let place = try Place()
+    let writer = try place.open()
+    let reader = try place.open(.readOnly)
+    let scenario = try Scenario({ _ in writer })
+    try scenario.apply(.follow("a", "b", at: 1), .published("b", "p", at: 1))
+    #expect(try DumpLines.of(reader) == DumpLines.of(writer))
+    let batch = Scenario.batch([.follow("c", "b", at: 1)])
+    #expect(error { _ = try reader.commitFacts(batch) }?.code == .refused)
+    #expect(error { _ = try reader.deriveViews(of: batch, sliceSize: 1) }?.code == .refused)
+  }
+
+  @Test("a connection that is cut fails one call, as transient, and the next connects anew")
+  func reconnecting() throws {
+    let place = try Place()
+    let name = "cut\(UInt64.random(in: 0...UInt64.max))"
+    let store = try PostgresStore(
+      address: place.address + "&application_name=\(name)", access: .readWrite, settings: nil)
+    let scenario = try Scenario({ _ in store })
+    try scenario.apply(.follow("a", "b", at: 1))
+    // Reads and writes have connections of their own; both are cut.
+    try place.execute(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '\(name)'")
+    var failures: [StoreError] = []
+    for _ in 0..<3 {
+      do {
+        try scenario.apply(.published("b", "p", at: 1))
+        break
+      } catch let error as StoreError { failures.append(error) }
+    }
+    #expect(failures.count <= 2)
+    #expect(failures.filter { !$0.isTransient }.isEmpty)
+    let failure = error { _ = try DumpLines.of(store) }
+    #expect(failure?.isTransient != false)
+    #expect(try DumpLines.of(store).count == 4)
+  }
+}
