@@ -140,11 +140,16 @@ extension EdgeSync {
       WHERE n.count > 0
     """
 
+  /// The posts of `w.author` that belong in feeds, kept whole by OFFSET 0 as in `PostSync`.
+  private static func livePosts(from time: String) -> String {
+    "SELECT at, key FROM post WHERE author = w.author AND at >= \(time) AND NOT deleted AND at IS NOT NULL OFFSET 0"
+  }
+
   /// On follow the followee's newest posts appear. $1 to $3: followers, followees, cut-offs.
   private static let backfill = """
     INSERT INTO feed(owner, at, post)
     SELECT w.owner, p.at, p.key FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) w(owner, author, cutoff)
-      JOIN post p ON p.author = w.author AND p.at >= w.cutoff AND NOT p.deleted AND p.at IS NOT NULL
+      CROSS JOIN LATERAL (\(livePosts(from: "w.cutoff"))) p
       ORDER BY 1, 2, 3
     ON CONFLICT DO NOTHING
     """
@@ -161,7 +166,7 @@ extension EdgeSync {
     WITH held AS MATERIALIZED (
       SELECT f.owner, f.at, f.post FROM unnest($1::uuid[], $2::uuid[]) w(owner, author)
         CROSS JOIN LATERAL (SELECT o.at FROM feed o WHERE o.owner = w.owner ORDER BY o.at LIMIT 1) oldest
-        JOIN post p ON p.author = w.author AND p.at >= oldest.at AND NOT p.deleted AND p.at IS NOT NULL
+        CROSS JOIN LATERAL (\(livePosts(from: "oldest.at"))) p
         JOIN feed f ON f.owner = w.owner AND f.at = p.at AND f.post = p.key
         ORDER BY 1, 2, 3 FOR UPDATE OF f)
     DELETE FROM feed f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
@@ -176,7 +181,8 @@ extension EdgeSync {
 
   private static let moved = """
     SELECT w.owner, p.key FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) w(owner, author, cutoff)
-      JOIN post p ON p.author = w.author AND p.at IS NOT NULL AND (p.deleted OR p.former <> '{}')
+      CROSS JOIN LATERAL (SELECT key, at, deleted, former FROM post
+        WHERE author = w.author AND at IS NOT NULL AND (deleted OR former <> '{}') OFFSET 0) p
       CROSS JOIN LATERAL unnest(p.former || p.at) m(at)
       JOIN feed f ON f.owner = w.owner AND f.at = m.at AND f.post = p.key
       WHERE m.at >= w.cutoff AND (p.deleted OR m.at <> p.at)

@@ -199,8 +199,8 @@ extension FeedTrimmer {
   /// What belongs in the feed of $1 at or after $2 and before $3. $4: own posts too.
   private static let belonging = """
     SELECT $1::uuid AS owner, p.at, p.key FROM edge e
-      JOIN post p ON p.author = e.subject AND p.at >= $2::bigint AND p.at < $3::bigint AND NOT p.deleted
-        AND p.at IS NOT NULL
+      CROSS JOIN LATERAL (SELECT at, key FROM post WHERE author = e.subject AND at >= $2::bigint AND at < $3::bigint
+        AND NOT deleted AND at IS NOT NULL OFFSET 0) p
       WHERE e.kind = 0 AND e.actor = $1::uuid AND e.state < 2
     UNION ALL
     SELECT $1::uuid, p.at, p.key FROM post p

@@ -151,19 +151,27 @@ struct PostSync {
 }
 
 extension PostSync {
-  // Sessions have joins made in the order in which they are written (`PostgresStore.writerSession`): from the few posts at hand
-  // to the many rows. Rows are sorted by the feed's key, so that neighbours go to the same page and locks have one order.
+  // Joins go from the few posts at hand to the many rows. OFFSET 0 keeps a LATERAL query whole, so that the planner can't begin
+  // with the edges of everybody, which it believes to be few. Rows are sorted by the feed's key, so that neighbours go to the
+  // same page and locks have one order.
 
   /// $1 to $4: posts, their times, authors, and whether along edges. $5 and $6: the range of followers. $7: own feeds too.
   private static let posts =
     "unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::boolean[]) w(post, at, author, shared)"
 
+  /// Who of a range has a follow edge to `w.author`.
+  private static func followers(_ low: String, _ high: String, _ condition: String) -> String {
+    """
+    SELECT actor FROM edge WHERE kind = 0 AND subject = w.author AND actor BETWEEN \(low) AND \(high) AND \(condition)
+    OFFSET 0
+    """
+  }
+
   /// Rows older than a horizon are delivered too: to know that a horizon stays, the feed would have to be locked.
   private static let deliver = """
     INSERT INTO feed(owner, at, post)
     SELECT e.actor, w.at, w.post FROM \(posts)
-      JOIN edge e ON e.kind = 0 AND e.subject = w.author AND e.actor BETWEEN $5::uuid AND $6::uuid AND e.state < 2
-      WHERE w.shared
+      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "state < 2"))) e WHERE w.shared
     UNION ALL
     SELECT w.author, w.at, w.post FROM \(posts) WHERE $7::boolean
     ORDER BY 1, 2, 3
@@ -173,7 +181,7 @@ extension PostSync {
   /// Everybody who has or had an edge to the author, and the author (SPEC 6: "present or absent").
   private static let holders = """
     SELECT e.actor AS owner, w.at, w.post FROM \(posts)
-      JOIN edge e ON e.kind = 0 AND e.subject = w.author AND e.actor BETWEEN $5::uuid AND $6::uuid WHERE w.shared
+      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "true"))) e WHERE w.shared
     UNION ALL
     SELECT w.author, w.at, w.post FROM \(posts) WHERE $7::boolean
     """
@@ -197,13 +205,13 @@ extension PostSync {
 
   /// $1 to $3: posts, their times and authors. $4 and $5: the range of followers.
   private static let left = """
-    SELECT DISTINCT e.actor, e.subject FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) w(post, at, author)
-      JOIN edge e ON e.kind = 0 AND e.subject = w.author AND e.actor BETWEEN $4::uuid AND $5::uuid AND e.state = 2
+    SELECT DISTINCT e.actor, w.author FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) w(post, at, author)
+      CROSS JOIN LATERAL (\(followers("$4::uuid", "$5::uuid", "state = 2"))) e
       JOIN feed f ON f.owner = e.actor AND f.at = w.at AND f.post = w.post
     """
 
   private static let sampledOwners = """
     SELECT DISTINCT e.actor FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) w(author, low, high)
-      JOIN edge e ON e.kind = 0 AND e.subject = w.author AND e.actor BETWEEN w.low AND w.high AND e.state < 2
+      CROSS JOIN LATERAL (\(followers("w.low", "w.high", "state < 2"))) e
     """
 }
