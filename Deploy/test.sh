@@ -54,7 +54,7 @@ start_postgres() {
     "${as[@]}" "$bin/initdb" -D "$folder/data" --auth=trust --no-sync -E UTF8 --locale=C -U postgres
     "${as[@]}" "$bin/pg_ctl" -D "$folder/data" -w -t 60 -l "$folder/data/log" start -o "-k $folder -p $port \
       -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c shared_buffers=256MB \
-      -c max_connections=300 -c deadlock_timeout=100ms"
+      -c max_connections=500 -c deadlock_timeout=100ms"
   ) >"$temp/postgres.out" 2>&1 || fail "PostgreSQL did not start: $(cat "$temp/postgres.out")"
   postgres=$(head -1 "$folder/data/postmaster.pid")
   FANOUT_TEST_POSTGRES=postgres://postgres@127.0.0.1:$port/postgres

@@ -66,6 +66,7 @@ struct ConcurrentScheduleTests {
     var generator = HistoryGenerator(seed: seed)
     let history = generator.history()
     let place = try Place(settings: history.settings)
+    let store = hooks.reached == nil ? place.store : try place.open(hooks: hooks)
     let tasks = Tasks()
     var shares = [[Record]](repeating: [], count: workers)
     // Neighbours go to different workers, where they meet.
@@ -74,7 +75,6 @@ struct ConcurrentScheduleTests {
       for (worker, share) in shares.enumerated() {
         group.addTask {
           try await onThread {
-            let store = try place.open(hooks: hooks)
             try work(share, store, tasks, cut: 1 + (Int(seed) + worker) % 4)
           }
         }
@@ -82,7 +82,7 @@ struct ConcurrentScheduleTests {
       try await group.waitForAll()
     }
     let expected = Oracle(history.records, settings: history.settings).lines()
-    let shown = try DumpLines.of(try place.open(.readOnly))
+    let shown = try DumpLines.of(place.store)
     if let difference = DumpLines.difference(shown, from: expected) { return "\(difference)\n\(history)" }
     let leftovers = try place.integer(Place.leftovers)
     return leftovers == 0 ? nil : "\(leftovers) feed rows left that nobody is shown\n\(history)"

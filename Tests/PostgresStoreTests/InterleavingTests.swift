@@ -72,14 +72,14 @@ struct InterleavingTests {
     var stopping = hooks
     stopping.reached = gate.pass
     let first = try place.open(hooks: stopping)
-    let second = try place.open(hooks: hooks)
+    let second = hooks.checksAfterCommit ? place.store : try place.open(hooks: hooks)
     for (index, beginning) in Self.beginnings.enumerated() {
       for other in others {
         for times in [(Int64(10), Int64(11)), (11, 10)] {
           let events = (stopped.event(at: times.0), other.event(at: times.1))
           var boundary = 1
           while true {
-            try place.empty(settings)
+            try place.empty()
             try apply(beginning, second, sliceSize: 5000)
             let hasStopped = try await run(
               gate, boundary, { try apply([events.0], first, sliceSize: stopped.sliceSize) },

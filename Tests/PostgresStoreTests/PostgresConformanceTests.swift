@@ -3,7 +3,7 @@ import FanoutStoreTesting
 import PostgresStore
 import Testing
 
-@Suite("PostgresStore", .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
+@Suite("PostgresStore", .serialized, .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
 struct PostgresConformanceTests {
   @Test("conforms", arguments: StoreConformance.checks)
   func conforms(check: StoreConformance.Check) throws {
@@ -11,7 +11,7 @@ struct PostgresConformanceTests {
     try check.run { settings in
       let place = try Place(settings: settings)
       places.append(place)
-      return try place.open(settings: settings)
+      return place.store
     }
   }
 }

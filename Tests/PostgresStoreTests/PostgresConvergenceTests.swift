@@ -17,7 +17,7 @@ struct PostgresConvergenceTests {
         try HistoryRunner.check(seed: seed) { settings in
           let new = try Place(settings: settings)
           place = new
-          return try new.open(settings: settings)
+          return new.store
         }
         if let place { #expect(try place.integer(Place.leftovers) == 0, "FANOUT_SEED=\(seed)") }
       } catch {

@@ -127,7 +127,7 @@ struct PostgresOpeningTests {
   @Test("a store opened for reading reads what is written meanwhile, and refuses to write")
   func readOnly() throws {
     let place = try Place()
-    let writer = try place.open()
+    let writer = place.store
     let reader = try place.open(.readOnly)
     let scenario = try Scenario({ _ in writer })
     try scenario.apply(.follow("a", "b", at: 1), .published("b", "p", at: 1))

@@ -24,7 +24,7 @@ struct SQLViewTests {
   @Test("show what readers of the store are shown, also before any clean-up")
   func views() throws {
     let place = try Place(settings: StoreSettings(feedLimit: 2, includesOwnPosts: true))
-    let store = try place.open()
+    let store = place.store
     let scenario = try Scenario({ _ in store }, feedLimit: 2, ownPosts: true)
     try scenario.apply((0..<9).map { .published("b", "p\($0)", at: Int64($0)) })
     try scenario.apply(

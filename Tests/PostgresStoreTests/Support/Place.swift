@@ -3,45 +3,22 @@ import FanoutStoreTesting
 import PostgresStore
 import Synchronization
 
-/// A schema for one store. Schemas are used again by later tests, as making their tables takes longer than most tests.
+/// A schema with an empty store. Schemas and their connections are used again by later tests with the same settings, as making
+/// tables, connecting and preparing statements takes longer than most tests.
 final class Place: Sendable {
   let address: String
-  private let name: String
-  private let lock = Mutex(())
-  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable; the lock above guards it.
-  private nonisolated(unsafe) let connection: Connection
-  private static let free = Mutex<[String]>([])
-  private static let count = Atomic(0)
-  private static let run = UInt32.random(in: 0...UInt32.max)
+  /// Open for writing, without hooks. Each thread that writes at the same time has a connection of its own.
+  let store: PostgresStore
+  private let site: Site
 
-  /// A schema with the tables of an empty store.
   init(settings: StoreSettings = .standard) throws {
-    let known = Self.free.withLock { $0.popLast() }
-    let name = known ?? "t\(Self.run)_\(Self.count.add(1, ordering: .relaxed).newValue)"
-    self.name = name
-    address = try Self.address(name)
-    unsafe connection = try Connection(address)
-    if known == nil {
-      try Connection(try Self.server()).execute("CREATE SCHEMA \(name)")
-      _ = try PostgresStore.migrate(address: address, settings: settings)
-    } else {
-      try empty(settings)
-    }
-  }
-
-  /// Makes the store an empty one with these settings.
-  func empty(_ settings: StoreSettings) throws {
-    // Faster than TRUNCATE, which makes new files; the tables are small.
-    try execute(
-      """
-      DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed; DELETE FROM feed_trim;
-      UPDATE setting SET value = \(settings.feedLimit) WHERE name = 'feed_limit';
-      UPDATE setting SET value = \(settings.includesOwnPosts ? 1 : 0) WHERE name = 'own_posts';
-      """)
+    site = try Site.take(settings)
+    address = site.address
+    store = site.store
   }
 
   deinit {
-    Self.free.withLock { $0.append(name) }
+    Site.giveBack(site)
   }
 
   static func server() throws -> String {
@@ -55,13 +32,20 @@ final class Place: Sendable {
     return server + (server.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
   }
 
-  func open(
-    _ access: PostgresStore.Access = .readWrite, settings: StoreSettings? = nil, hooks: StepHooks = StepHooks()
-  ) throws -> PostgresStore {
-    try PostgresStore(address: address, access: access, settings: settings, hooks: hooks)
+  /// Another store on the same tables.
+  func open(_ access: PostgresStore.Access = .readWrite, hooks: StepHooks = StepHooks()) throws -> PostgresStore {
+    try PostgresStore(address: address, access: access, settings: nil, hooks: hooks)
   }
 
-  func execute(_ sql: String) throws { try lock.withLock { _ in try unsafe connection.execute(sql) } }
+  func empty() throws { try site.empty() }
+
+  func execute(_ sql: String) throws { try site.withConnection { try $0.execute(sql) } }
+
+  /// The number that a query returns.
+  func integer(_ sql: String) throws -> Int { try site.withConnection { try $0.integer(sql) } }
+
+  /// How the server would run a query, with its own settings.
+  func explain(_ sql: String) throws -> String { try site.withConnection { try $0.text("EXPLAIN \(sql)") } }
 
   /// Counts the feed rows at or after a horizon that nobody is shown.
   static let leftovers = """
@@ -71,14 +55,52 @@ final class Place: Sendable {
         AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.kind = 0 AND e.actor = f.owner AND e.subject = p.author
           AND e.state < 2)))
     """
+}
 
-  /// The number that a query returns.
-  func integer(_ sql: String) throws -> Int {
-    try lock.withLock { _ in try unsafe connection.integer(sql) }
+/// What stays of a place for the next test.
+private final class Site: Sendable {
+  let address: String
+  let store: PostgresStore
+  private let settings: StoreSettings
+  private let lock = Mutex(())
+  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable; the lock above guards it.
+  private nonisolated(unsafe) let connection: Connection
+
+  private static let free = Mutex<[StoreSettings: [Site]]>([:])
+  /// Each has about three connections.
+  private static let kept = 60
+  private static let count = Atomic(0)
+  private static let run = UInt32.random(in: 0...UInt32.max)
+
+  private init(settings: StoreSettings) throws {
+    let name = "t\(Self.run)_\(Self.count.add(1, ordering: .relaxed).newValue)"
+    try Connection(try Place.server()).execute("CREATE SCHEMA \(name)")
+    address = try Place.address(name)
+    store = try PostgresStore(address: address, access: .readWrite, settings: settings)
+    self.settings = settings
+    unsafe connection = try Connection(address)
   }
 
-  /// How the server would run a query, with its own settings.
-  func explain(_ sql: String) throws -> String {
-    try lock.withLock { _ in try unsafe connection.text("EXPLAIN \(sql)") }
+  static func take(_ settings: StoreSettings) throws -> Site {
+    guard let site = free.withLock({ $0[settings]?.popLast() }) else { return try Site(settings: settings) }
+    try site.empty()
+    return site
+  }
+
+  static func giveBack(_ site: Site) {
+    free.withLock { free in
+      if free.values.reduce(0, { $0 + $1.count }) < kept { free[site.settings, default: []].append(site) }
+    }
+  }
+
+  func withConnection<T>(_ body: (Connection) throws -> T) throws -> T {
+    try lock.withLock { _ in try unsafe body(connection) }
+  }
+
+  func empty() throws {
+    // Faster than TRUNCATE, which makes new files; the tables are small.
+    try withConnection {
+      try $0.execute("DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed; DELETE FROM feed_trim")
+    }
   }
 }

@@ -27,7 +27,7 @@ enum PostgresServer {
     cd "$folder"
     $as $bin/initdb -D "$folder/data" --auth=trust --no-sync -E UTF8 --locale=C -U postgres >"$folder/log" 2>&1
     $as $bin/pg_ctl -D "$folder/data" -w -t 60 -l "$folder/data/log" -o "-k $folder -p $1 -c listen_addresses=127.0.0.1 \\
-      -c fsync=off -c full_page_writes=off -c shared_buffers=128MB -c max_connections=300 -c deadlock_timeout=100ms \\
+      -c fsync=off -c full_page_writes=off -c shared_buffers=128MB -c max_connections=500 -c deadlock_timeout=100ms \\
       -c max_parallel_workers_per_gather=0 -c max_wal_size=512MB" start >>"$folder/log" 2>&1
     """
 
