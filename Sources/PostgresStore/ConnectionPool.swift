@@ -11,13 +11,15 @@ final class ConnectionPool: Sendable {
   // `Mutex<[Connection]>` can't hand out a value that isn't Sendable. The lock above guards the list, and a connection that is
   // not in the list belongs to the one call that took it.
   private nonisolated(unsafe) var idle: [Connection] = []
-  private nonisolated(unsafe) var hasConnected = false
+  private nonisolated(unsafe) var hasConnected: Bool
 
   /// How many connections are kept for later calls.
   private static let kept = 4
 
-  init(address: String, session: String) {
+  /// - Parameter hasConnected: whether the address is known to work, so that a failure is one that may pass.
+  init(address: String, session: String, hasConnected: Bool) {
     self.address = address
+    unsafe self.hasConnected = hasConnected
     self.session = session
   }
 

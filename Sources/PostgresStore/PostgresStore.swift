@@ -35,7 +35,7 @@ public final class PostgresStore: Store {
         _ = try Schema.migrate(database, settings: settings ?? .standard)
       }
     }
-    let readers = ConnectionPool(address: address, session: Self.session + Self.readerSession)
+    let readers = ConnectionPool(address: address, session: Self.session + Self.readerSession, hasConnected: false)
     let stored = try readers.withConnection { (database) throws(StoreError) -> StoreSettings in
       try Schema.checkPlace(database)
       let version = try Schema.version(of: database)
@@ -59,7 +59,8 @@ public final class PostgresStore: Store {
     self.readers = readers
     self.hooks = hooks
     writers =
-      access == .readWrite ? ConnectionPool(address: address, session: Self.session + Self.writerSession) : nil
+      access == .readWrite
+      ? ConnectionPool(address: address, session: Self.session + Self.writerSession, hasConnected: true) : nil
   }
 
   /// Nothing may wait for ever: neither for a server that hangs, nor for a lock.
