@@ -56,7 +56,8 @@ let package = Package(
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "SQLiteStore", "SocialEvents",
+        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "PostgresStore", "SQLiteStore",
+        "SocialEvents",
       ],
       swiftSettings: strict),
     .testTarget(
