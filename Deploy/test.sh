@@ -6,7 +6,7 @@
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
 # and on its data; FANOUT_TEST_BROKERS names brokers to use instead. PostgreSQL is started, too, unless FANOUT_TEST_POSTGRES
-# gives the address of one. With CI=true nothing may be skipped that could be run.
+# gives the address of one that takes 500 connections. With CI=true nothing may be skipped that could be run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -67,8 +67,8 @@ private final class Site: Sendable {
   private nonisolated(unsafe) let connection: Connection
 
   private static let free = Mutex<[StoreSettings: [Site]]>([:])
-  /// Each has about three connections.
-  private static let kept = 60
+  /// Each has three to seven connections.
+  private static let kept = 20
   private static let count = Atomic(0)
   private static let run = UInt32.random(in: 0...UInt32.max)
 

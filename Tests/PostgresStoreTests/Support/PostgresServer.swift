@@ -3,7 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The PostgreSQL that tests run on: the one of `FANOUT_TEST_POSTGRES`, or one of their own, started once for the whole run.
+/// The PostgreSQL that tests run on: the one of `FANOUT_TEST_POSTGRES`, which must take 500 connections, or one of their own,
+/// started once for the whole run.
 enum PostgresServer {
   /// Its address as a URI, nil if there is no server and none can be started.
   static let address: String? = {
