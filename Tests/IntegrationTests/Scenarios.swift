@@ -49,6 +49,18 @@ enum Scenario {
 
   /// The worker is killed again and again, in the middle of its work.
   static func killed(_ workload: Workload, on kind: BrokerKind, maxInFlight: Int) async throws {
+    // Where the machine is busy elsewhere, all kills may come after the worker has caught up: then once more.
+    var hits = 0
+    for _ in 0..<6 where hits == 0 {
+      hits = try await killedSeveralTimes(workload, on: kind, maxInFlight: maxInFlight)
+    }
+    #expect(hits > 0, "at least one worker was killed before it had caught up")
+  }
+
+  /// - Returns: how many kills came before the worker had caught up.
+  private static func killedSeveralTimes(
+    _ workload: Workload, on kind: BrokerKind, maxInFlight: Int
+  ) async throws -> Int {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("killing workers with seed \(seed)")
     var random = SeededGenerator(seed: seed)
@@ -70,9 +82,9 @@ enum Scenario {
       worker.kill()
       if try await deployment.digest() != workload.digest { hits += 1 }
     }
-    #expect(hits > 0, "at least one worker was killed before it had caught up; seed \(seed)")
     try await deployment.catchUp(environment: ["FANOUT_MAX_IN_FLIGHT": "15000"])
     #expect(try deployment.lag() == 0)
     try await workload.check(deployment, "killed with seed \(seed), \(hits) times in the middle")
+    return hits
   }
 }
