@@ -138,7 +138,7 @@ struct PostSync {
     var sampled = Set<StoreKey>()
     var draws: [(author: StoreKey, keys: ClosedRange<StoreKey>)] = []
     for post in posts {
-      let cell = FeedTrimmer.sampledCell(feedLimit: settings.feedLimit)
+      let cell = settings.sampledCell()
       if ownFeeds, cell.contains(post.author) { sampled.insert(post.author) }
       if post.work.alongEdges, cell.overlaps(keys) { draws.append((post.author, cell.clamped(to: keys))) }
     }

@@ -16,19 +16,6 @@ struct FeedTrimmer {
   private var limit: Int { settings.feedLimit }
   private var kept: Int { limit + (limit + 1) / 2 }
 
-  /// A random one of the equal cells into which key space is cut.
-  ///
-  /// A delivery has its feed looked at if the owner's key lies in the cell drawn for the post. So each delivery is followed by a
-  /// look with a probability of eight in `feedLimit`, without counting rows per feed, and a feed that outgrows twice the
-  /// limit is trimmed after another eighth of the limit on average.
-  static func sampledCell(feedLimit: Int) -> ClosedRange<StoreKey> {
-    let cells = UInt64(max(1, feedLimit / 8))
-    let width = UInt64.max / cells
-    let cell = UInt64.random(in: 0..<cells)
-    let high = cell == cells - 1 ? UInt64.max : (cell + 1) * width - 1
-    return StoreKey(high: cell * width, low: 0)...StoreKey(high: high, low: .max)
-  }
-
   /// Trims and refills the feeds that want it, a few in a transaction.
   func settle(_ owners: [StoreKey]) throws(StoreError) {
     var rest = owners[...]

@@ -139,7 +139,7 @@ struct FeedWriter {
   }
 
   private func addWork(post: StoreKey, alongEdges: Bool) throws(StoreError) {
-    let cell = FeedTrimmer.sampledCell(feedLimit: settings.feedLimit)
+    let cell = settings.sampledCell()
     let add = try database.statement(
       "INSERT INTO work_post SELECT key, author, at, deleted, ?2, ?3, ?4 FROM post WHERE key = ?1")
     add.bind(1, post)
