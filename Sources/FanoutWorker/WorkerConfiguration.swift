@@ -11,8 +11,10 @@ public struct WorkerConfiguration: Sendable {
   public var sliceSize = 5000
   /// The most records that are taken from Kafka and not yet acknowledged (SPEC 7, "memory").
   public var maxInFlight = 60_000
-  /// The most memory that one batch may take, in bytes; three may be in flight.
-  public var maxBatchBytes = 8 << 20
+  /// The most memory that batches in flight may take, in bytes.
+  public var maxBytesInFlight = 24 << 20
+  /// How many batches are written to the store at once, each over a connection of its own. Events of a partition stay in order.
+  public var writers = 1
   /// How long a batch may wait for more records, in milliseconds.
   public var batchAge = 5
   /// How long a stop may take, in milliseconds, before the batch at hand is given up (SPEC 7, "SIGTERM").
@@ -26,6 +28,10 @@ public struct WorkerConfiguration: Sendable {
     self.group = group
   }
 
-  /// Three batches are in flight at most: one is applied, one waits, one is gathered.
-  var maxBatchRecords: Int { max(1, maxInFlight / 3) }
+  /// A writer needs three records in flight at least.
+  var usedWriters: Int { max(1, min(writers, maxInFlight / 3)) }
+  /// Three batches for each writer are in flight at most: one is applied, one waits, one is gathered.
+  private var maxBatches: Int { 3 * usedWriters }
+  var maxBatchRecords: Int { max(1, maxInFlight / maxBatches) }
+  var maxBatchBytes: Int { max(1, maxBytesInFlight / maxBatches) }
 }

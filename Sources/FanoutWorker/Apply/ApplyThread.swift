@@ -1,6 +1,6 @@
 internal import Kafka
 
-/// The thread that applies batches, one after the other, while the consumer's thread gathers the next.
+/// The thread that applies the batches of a lane, one after the other, while the consumer's thread gathers the next.
 ///
 /// One batch is being applied, one may wait: that bounds what is in flight, and keeps the store busy.
 final class ApplyThread: Sendable {
@@ -14,17 +14,26 @@ final class ApplyThread: Sendable {
   private struct State {
     var waiting: Batch?
     var isApplying = false
-    var outcomes: [Outcome] = []
     var isGivenUp = false
     var isClosed = false
     var hasEnded = false
   }
 
   private let applier: BatchApplier
+  private let outcomes: Monitor<[Outcome]>
+  private let note: @Sendable (_ isApplying: Bool) -> Void
   private let state = Monitor(State())
 
-  init(_ applier: BatchApplier) throws(WorkerError) {
+  /// - Parameters:
+  ///   - outcomes: where batches that are done are put.
+  ///   - note: told when a batch is begun, and when it is done.
+  init(
+    _ applier: BatchApplier, outcomes: Monitor<[Outcome]>,
+    note: @escaping @Sendable (_ isApplying: Bool) -> Void = { _ in }
+  ) throws(WorkerError) {
     self.applier = applier
+    self.outcomes = outcomes
+    self.note = note
     let started = ServiceThread.run { [self] in run() }
     if !started { throw WorkerError("the system has no thread left for the worker") }
   }
@@ -34,15 +43,16 @@ final class ApplyThread: Sendable {
       let offsets = batch.nextOffsets
       let epoch = batch.epoch
       let result: Result<WorkerCounts, BatchApplier.Failure>
+      note(true)
       do throws(BatchApplier.Failure) {
         result = .success(try applier.apply(batch) { [state] in state.withLock { $0.isGivenUp } })
       } catch {
         result = .failure(error)
       }
-      state.withLock {
-        $0.isApplying = false
-        $0.outcomes.append(Outcome(nextOffsets: offsets, epoch: epoch, result: result))
-      }
+      note(false)
+      // Before it is idle, so that whoever finds it idle finds the outcome, too.
+      outcomes.withLock { $0.append(Outcome(nextOffsets: offsets, epoch: epoch, result: result)) }
+      state.withLock { $0.isApplying = false }
     }
     state.withLock { $0.hasEnded = true }
   }
@@ -63,8 +73,6 @@ final class ApplyThread: Sendable {
   var isIdle: Bool { state.withLock { !$0.isApplying && $0.waiting == nil } }
   var hasRoom: Bool { state.withLock { $0.waiting == nil } }
 
-  var hasOutcomes: Bool { state.withLock { !$0.outcomes.isEmpty } }
-
   /// Only when `hasRoom`.
   func submit(_ batch: Batch) {
     state.withLock { $0.waiting = batch }
@@ -73,18 +81,6 @@ final class ApplyThread: Sendable {
   /// Takes back the batch that has not been begun.
   func discardWaiting() {
     state.withLock { $0.waiting = nil }
-  }
-
-  func takeOutcomes() -> [Outcome] {
-    state.withLock { state in
-      defer { state.outcomes = [] }
-      return state.outcomes
-    }
-  }
-
-  /// Waits until a batch is done.
-  func waitForOutcome(until deadline: Instant) {
-    _ = state.wait(until: deadline) { $0.outcomes.isEmpty ? nil : () }
   }
 
   /// Whether all that was submitted is done by the deadline.

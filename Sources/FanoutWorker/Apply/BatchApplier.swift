@@ -29,14 +29,17 @@ final class BatchApplier: Sendable {
   private let deadLetters: Outlet?
   private let singles: SingleRecords
   private let sliceSize: Int
+  private let beforeSlice: @Sendable () -> Void
   private let log: Log
   /// What a step that is being retried waits for; nil while all is well.
   private let troubleState = Mutex<String?>(nil)
 
+  /// - Parameter beforeSlice: called before each slice that came as a task; may wait.
   init(
     store: any Store, handover: any SliceHandover, deadLetters: Outlet?, singles: SingleRecords, sliceSize: Int,
-    log: Log
+    beforeSlice: @escaping @Sendable () -> Void, log: Log
   ) {
+    self.beforeSlice = beforeSlice
     self.singles = singles
     self.store = store
     self.handover = handover
@@ -129,6 +132,8 @@ final class BatchApplier: Sendable {
     }
     let haveViews = Instant.now
     for slice in batch.slices {
+      beforeSlice()
+      if isGivenUp() { throw .givenUp }
       counts.deliveries += try persist("deriving a slice", &counts.retries, isGivenUp) {
         try self.store.derive(slice, sliceSize: self.sliceSize)
       }

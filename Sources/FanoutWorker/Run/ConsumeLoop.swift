@@ -1,21 +1,20 @@
 internal import Kafka
 internal import SocialEvents
 
-/// The consumer's thread of a worker: polls, gathers batches, hands them to the apply thread, and stores the offsets of what
-/// is done. It alone owns the consumer.
+/// The consumer's thread of a worker: polls, gathers batches, hands them to the lanes, and stores the offsets of what is done.
+/// It alone owns the consumer.
 final class ConsumeLoop {
   private let configuration: WorkerConfiguration
-  private let applier: BatchApplier
-  private let thread: ApplyThread
+  private let lanes: Lanes
   private let outlet: Outlet
   private let shared: SharedProgress
   private let log: Log
-  private var builder: BatchBuilder
   /// Counts assignments. A batch of an earlier one must not store offsets.
   private var epoch = 0
   /// Whether the group has given this worker its share, which may be none.
   private var isMember = false
-  private var isPaused = false
+  private var areEventsPaused = false
+  private var areTasksPaused = false
   private var reportedProblem: KafkaError?
   private var nextLookAtProblem = Instant.now
   /// For each partition, up to where records were applied in this run.
@@ -29,16 +28,13 @@ final class ConsumeLoop {
   private static let revokePatience = 30_000
 
   init(
-    _ configuration: WorkerConfiguration, applier: BatchApplier, thread: ApplyThread, outlet: Outlet,
-    shared: SharedProgress, log: Log
+    _ configuration: WorkerConfiguration, lanes: Lanes, outlet: Outlet, shared: SharedProgress, log: Log
   ) {
     self.configuration = configuration
-    self.applier = applier
-    self.thread = thread
+    self.lanes = lanes
     self.outlet = outlet
     self.shared = shared
     self.log = log
-    builder = BatchBuilder(topics: configuration.topics, group: configuration.group)
   }
 
   func run() throws {
@@ -56,15 +52,15 @@ final class ConsumeLoop {
       if let failure { throw failure }
       if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
       reportProblem(consumer)
-      submitIfReady()
+      lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
       storeEnds(consumer)
-      if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: isQuiet) == true { break }
-      if isFull {
+      if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { break }
+      try holdTasks(consumer)
+      if lanes.isStuck {
         try waitForRoom(consumer)
       } else {
-        try resume(consumer)
-        let busy = !thread.isIdle || !builder.batch.isEmpty
-        try poll(consumer, timeout: busy ? configuration.batchAge : 100)
+        try resumeEvents(consumer)
+        try poll(consumer, timeout: lanes.isQuiet ? 100 : configuration.batchAge)
       }
     }
     shared.requestStop(gracePeriod: configuration.gracePeriod)
@@ -80,18 +76,11 @@ final class ConsumeLoop {
 
   // MARK: Gathering
 
-  private var isFull: Bool {
-    builder.batch.recordCount >= configuration.maxBatchRecords || builder.batch.byteCount >= configuration.maxBatchBytes
-  }
-
-  private var isQuiet: Bool { builder.batch.isEmpty && thread.isIdle }
-
   private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
     do {
       try consumer.poll(
         max: 1000, timeoutMilliseconds: timeout, lingerMilliseconds: configuration.batchAge,
-        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) },
-        { builder.add($0, of: $0.topicPartition) })
+        mayTake: { lanes.room }, { lanes.add($0, of: $0.topicPartition) })
     } catch {
       if error.isFatal || error.isGroupConfigurationFault { throw error }
       // The client goes on trying by itself; the watch over it is the lag.
@@ -99,25 +88,38 @@ final class ConsumeLoop {
     }
   }
 
-  private func submitIfReady() {
-    guard !builder.batch.isEmpty else { return }
-    let isOld = Instant.now >= builder.batch.startedAt.advanced(milliseconds: configuration.batchAge)
-    // While the store is busy a batch may as well grow; a full one waits at the door.
-    if isFull ? thread.hasRoom : (isOld && thread.isIdle) { thread.submit(builder.take(epoch: epoch)) }
-  }
-
-  /// The batch at hand is full and the apply thread busy: let Kafka wait, but stay in the group.
+  /// A lane has a full batch at hand and one that waits: let Kafka wait, but stay in the group.
   private func waitForRoom(_ consumer: Consumer) throws(KafkaError) {
-    thread.waitForOutcome(until: .after(milliseconds: 500))
-    if thread.hasRoom { return }
-    if !isPaused {
-      let trouble = applier.trouble.map { ": \($0)" } ?? ""
+    let deadline = Instant.after(milliseconds: 500)
+    while lanes.isStuck, failure == nil, Instant.now < deadline {
+      lanes.waitForOutcome(until: deadline)
+      takeOutcomes(consumer)
+      lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
+    }
+    if !lanes.isStuck { return }
+    if !areEventsPaused {
+      let trouble = lanes.trouble.map { ": \($0)" } ?? ""
       log.debug("fetching pauses\(trouble)")
-      try consumer.pause(consumer.assignment)
-      isPaused = true
+      try consumer.pause(consumer.assignment.filter { !lanes.isForTasks($0) })
+      areEventsPaused = true
     }
     // Serves the group's callbacks; a paused consumer brings no records, and one that slipped through is not lost.
     try poll(consumer, timeout: 0)
+  }
+
+  private func resumeEvents(_ consumer: Consumer) throws(KafkaError) {
+    guard areEventsPaused else { return }
+    try consumer.resume(consumer.assignment.filter { !lanes.isForTasks($0) })
+    areEventsPaused = false
+    log.debug("fetching goes on")
+  }
+
+  /// Tasks wait in Kafka while there are enough at hand. Events go on.
+  private func holdTasks(_ consumer: Consumer) throws(KafkaError) {
+    if lanes.areTasksStuck == areTasksPaused { return }
+    let partitions = consumer.assignment.filter(lanes.isForTasks)
+    if areTasksPaused { try consumer.resume(partitions) } else { try consumer.pause(partitions) }
+    areTasksPaused.toggle()
   }
 
   /// Says once that the brokers can't be used, and again when they can.
@@ -135,17 +137,10 @@ final class ConsumeLoop {
     }
   }
 
-  private func resume(_ consumer: Consumer) throws(KafkaError) {
-    guard isPaused else { return }
-    try consumer.resume(consumer.assignment)
-    isPaused = false
-    log.debug("fetching goes on")
-  }
-
   // MARK: Acknowledging
 
   private func takeOutcomes(_ consumer: Consumer) {
-    for outcome in thread.takeOutcomes() {
+    for outcome in lanes.takeOutcomes() {
       switch outcome.result {
       case .success(let counts):
         shared.add(counts)
@@ -170,7 +165,7 @@ final class ConsumeLoop {
   /// Stores the ends of partitions that are read to their end, beyond offsets that bring no record: transaction markers, and
   /// what compaction took away. Only so do lag and the others of the group see that all is done.
   private func storeEnds(_ consumer: Consumer) {
-    guard isMember, isQuiet, Instant.now >= nextLookAtEnds else { return }
+    guard isMember, lanes.isQuiet, Instant.now >= nextLookAtEnds else { return }
     nextLookAtEnds = .after(milliseconds: 200)
     for partition in consumer.assignment {
       if let end = consumer.endOffset(partition), end > stored[partition] ?? 0 { store(end, of: partition, consumer) }
@@ -187,8 +182,8 @@ final class ConsumeLoop {
     while true {
       // A stop may be asked for while a revoke waits here.
       let deadline = min(patience, shared.stop?.work ?? patience)
-      if !builder.batch.isEmpty, thread.hasRoom { thread.submit(builder.take(epoch: epoch)) }
-      isDone = thread.waitUntilIdle(until: min(deadline, .after(milliseconds: 100))) && builder.batch.isEmpty
+      lanes.submitRest(epoch: epoch)
+      isDone = lanes.waitUntilQuiet(until: min(deadline, .after(milliseconds: 100)))
       if isDone || Instant.now >= deadline { break }
     }
     takeOutcomes(consumer)
@@ -241,7 +236,7 @@ extension ConsumeLoop: RebalanceHandler {
     }
     if !isDone {
       log.warning("the work at hand was not finished in time; the partitions' next owner repeats it")
-      thread.discardWaiting()
+      lanes.discardWaiting()
       // Of partitions that stay here, records at hand would be passed over: better to start again than to lose them.
       if partitions.count < consumer.assignment.count {
         failure = failure ?? WorkerError("the work at hand could not be finished before partitions were given up")
@@ -252,16 +247,17 @@ extension ConsumeLoop: RebalanceHandler {
   }
 
   private func forgetAssignment() {
-    _ = builder.take(epoch: epoch)
+    lanes.forget()
     epoch += 1
     stored = [:]
     isMember = false
-    isPaused = false
+    areEventsPaused = false
+    areTasksPaused = false
   }
 
   /// The partitions have been given to others already: nothing can be committed.
   func lost(_ partitions: [TopicPartition], by consumer: Consumer) {
-    thread.discardWaiting()
+    lanes.discardWaiting()
     forgetAssignment()
     log.warning("lost \(partitions.count) partitions; their next owner repeats what was not committed")
   }

@@ -59,11 +59,10 @@ public final class Replay: Sendable {
   /// - Returns: the last progress; `done` is less than `total` only if it was stopped.
   /// - Throws: `WorkerError`, `KafkaError`: what was applied stays, and a replay may simply be begun again.
   public func run(report: (Progress) -> Void) throws -> Progress {
-    let applier = BatchApplier(
-      store: store, handover: SlicesHere(store: store, sliceSize: configuration.sliceSize), deadLetters: nil,
-      singles: SingleRecords(configuration), sliceSize: configuration.sliceSize, log: log)
-    let thread = try ApplyThread(applier)
-    defer { thread.close(until: .after(milliseconds: 1000)) }
+    let lanes = try Lanes(
+      configuration, store: store, handover: SlicesHere(store: store, sliceSize: configuration.sliceSize),
+      deadLetters: nil, log: log)
+    defer { lanes.close(until: .after(milliseconds: 1000)) }
     let consumer = try Consumer(configuration.kafka, group: configuration.group)
     defer { _ = consumer.close(timeoutMilliseconds: 5000) }
 
@@ -72,7 +71,6 @@ public final class Replay: Sendable {
     var positions = ranges.mapValues(\.lowerBound)
     var open = Set(ranges.filter { !$0.value.isEmpty }.keys)
     try consumer.assign(open.map { ($0, .offset(ranges[$0]?.lowerBound ?? 0)) })
-    var builder = BatchBuilder(topics: configuration.topics, group: configuration.group)
     let began = Instant.now
     var nextReport = began.advanced(milliseconds: 1000)
 
@@ -85,7 +83,7 @@ public final class Replay: Sendable {
     }
 
     while !shared.isStopRequested {
-      for outcome in thread.takeOutcomes() {
+      for outcome in lanes.takeOutcomes() {
         let counts: WorkerCounts
         switch outcome.result {
         case .success(let result): counts = result
@@ -101,27 +99,24 @@ public final class Replay: Sendable {
         report(progress())
         nextReport = .after(milliseconds: 1000)
       }
-      let isRead = open.isEmpty
-      let isFull =
-        builder.batch.recordCount >= configuration.maxBatchRecords
-        || builder.batch.byteCount >= configuration.maxBatchBytes
-      if !builder.batch.isEmpty, isFull || isRead, thread.hasRoom {
-        thread.submit(builder.take(epoch: 0))
-        continue
+      // Nothing else is wanted of a replay than that it be done soon, so batches are as large as they may be.
+      lanes.submitIfReady(age: nil, epoch: 0)
+      if open.isEmpty {
+        lanes.submitRest(epoch: 0)
+        if lanes.isQuiet { break }
       }
-      if isRead && builder.batch.isEmpty && thread.isIdle && !thread.hasOutcomes { break }
-      if isFull || isRead {
-        thread.waitForOutcome(until: .after(milliseconds: 200))
+      if open.isEmpty || lanes.isStuck {
+        lanes.waitForOutcome(until: .after(milliseconds: 200))
         continue
       }
       try consumer.poll(
         max: 1000, timeoutMilliseconds: 50, lingerMilliseconds: 5,
-        mayTake: { builder.room(records: configuration.maxBatchRecords, bytes: configuration.maxBatchBytes) },
+        mayTake: { lanes.room },
         { record in
           let partition = record.topicPartition
           // What came after the start is not part of the replay.
           guard let range = ranges[partition], record.offset < range.upperBound else { return }
-          builder.add(record, of: partition)
+          lanes.add(record, of: partition)
           if record.offset + 1 >= range.upperBound { open.remove(partition) }
         })
       for partition in open {

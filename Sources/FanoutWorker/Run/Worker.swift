@@ -20,12 +20,9 @@ public final class Worker: Sendable {
   public func run() throws {
     let outlet = try Outlet(configuration: configuration.kafka, topics: configuration.topics)
     defer { outlet.close(timeoutMilliseconds: min(5000, shared.stop?.end.millisecondsFromNow ?? 5000)) }
-    let applier = BatchApplier(
-      store: store, handover: outlet, deadLetters: outlet, singles: SingleRecords(configuration),
-      sliceSize: configuration.sliceSize, log: log)
-    let thread = try ApplyThread(applier)
-    defer { thread.close(until: min(.after(milliseconds: 1000), shared.stop?.leave ?? .after(milliseconds: 1000))) }
-    let loop = ConsumeLoop(configuration, applier: applier, thread: thread, outlet: outlet, shared: shared, log: log)
+    let lanes = try Lanes(configuration, store: store, handover: outlet, deadLetters: outlet, log: log)
+    defer { lanes.close(until: min(.after(milliseconds: 1000), shared.stop?.leave ?? .after(milliseconds: 1000))) }
+    let loop = ConsumeLoop(configuration, lanes: lanes, outlet: outlet, shared: shared, log: log)
     try loop.run()
   }
 

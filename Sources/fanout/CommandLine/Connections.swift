@@ -70,11 +70,11 @@ extension Arguments {
     try storeAddress().open(access, settings: try settings())
   }
 
-  func workerConfiguration(log: Log) throws -> WorkerConfiguration {
-    var configuration = WorkerConfiguration(
-      kafka: try kafka(log: log), topics: try topics(), group: try string(.group))
+  func workerConfiguration(kafka: ClientConfiguration, group: String) throws -> WorkerConfiguration {
+    var configuration = WorkerConfiguration(kafka: kafka, topics: try topics(), group: group)
     configuration.sliceSize = try number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try number(.maxInFlight, in: 3...10_000_000)
+    configuration.writers = try optionalNumber(.writers, in: 1...64) ?? storeAddress().usualWriters
     return configuration
   }
 }

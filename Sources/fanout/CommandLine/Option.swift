@@ -44,6 +44,9 @@ extension Option {
   static let maxInFlight = Option(
     name: "max-in-flight", placeholder: "N",
     help: "the most records taken from Kafka and not yet acknowledged; bounds memory", standard: "60000")
+  static let writers = Option(
+    name: "writers", placeholder: "N",
+    help: "batches written to the store at once, each over its own connection (2 on PostgreSQL, 1 on SQLite)")
   static let logLevel = Option(
     name: "log-level", placeholder: "LEVEL", help: "debug, info, warning or error", standard: "info")
   static let json = Option.flag("json", "print JSON, one object a line")

@@ -26,6 +26,14 @@ enum StoreAddress {
     }
   }
 
+  /// How many connections that write at once are worth having in one process. SQLite lets one write at a time.
+  var usualWriters: Int {
+    switch self {
+    case .sqlite: 1
+    case .postgres: 2
+    }
+  }
+
   func open(_ access: Access, settings: StoreSettings?) throws -> any Store {
     switch self {
     case .sqlite(let path):

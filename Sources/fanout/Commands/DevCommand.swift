@@ -18,7 +18,7 @@ extension Command {
       """,
     options: [
       .store, .topicPrefix, .devPartitions, .brokerOnly, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight,
-      .logLevel,
+      .writers, .logLevel,
     ]
   ) { arguments in
     try arguments.expectOperands(0...0)
@@ -38,12 +38,9 @@ extension Command {
       return .done
     }
     let address = try arguments.storeAddress()
-    var configuration = WorkerConfiguration(
-      kafka: ClientConfiguration(
-        brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties), topics: topics,
+    let configuration = try arguments.workerConfiguration(
+      kafka: ClientConfiguration(brokers: broker.bootstrapServers, properties: EmbeddedBroker.clientProperties),
       group: try arguments.string(.group))
-    configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
-    configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
     let worker = Worker(
       configuration, store: try arguments.openStore(.readWrite), log: log)
     output.line("store=\(address.option)")

@@ -27,7 +27,7 @@ extension Command {
       """,
     options: [
       .store, .brokers, .kafka, .topicPrefix, .topics, .fromTime, .replayGroup, .feedLimit, .ownPosts, .sliceSize,
-      .maxInFlight, .logLevel,
+      .maxInFlight, .writers, .logLevel,
     ]
   ) { arguments in
     try arguments.expectOperands(0...0)
@@ -36,9 +36,7 @@ extension Command {
     let name = arguments.optional(.replayGroup) ?? "\(microsecondsSince1970() / 1000)-\(getpid())"
     let group = "fanout-replay-" + name
     let topics = try arguments.topics()
-    var configuration = WorkerConfiguration(kafka: try arguments.kafka(log: log), topics: topics, group: group)
-    configuration.sliceSize = try arguments.number(.sliceSize, in: 1...1_000_000)
-    configuration.maxInFlight = try arguments.number(.maxInFlight, in: 3...10_000_000)
+    let configuration = try arguments.workerConfiguration(kafka: try arguments.kafka(log: log), group: group)
     let names = arguments.optional(.topics)?.split(separator: ",").map(String.init) ?? topics.events
     if names.isEmpty {
       throw UsageError("--topics names no topic; choose from \(topics.events.joined(separator: ","))")

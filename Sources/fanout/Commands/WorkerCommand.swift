@@ -20,13 +20,14 @@ extension Command {
       Start as many as there are partitions; they share the work.
       """,
     options: [
-      .store, .brokers, .kafka, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .batchAge,
-      .untilCaughtUp, .gracePeriod, .logLevel,
+      .store, .brokers, .kafka, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .writers,
+      .batchAge, .untilCaughtUp, .gracePeriod, .logLevel,
     ]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let log = try arguments.log()
-    var configuration = try arguments.workerConfiguration(log: log)
+    var configuration = try arguments.workerConfiguration(
+      kafka: try arguments.kafka(log: log), group: try arguments.string(.group))
     configuration.untilCaughtUp = try arguments.flag(.untilCaughtUp)
     configuration.gracePeriod = try arguments.number(.gracePeriod, in: 1...3600) * 1000
     configuration.batchAge = try arguments.number(.batchAge, in: 0...60_000)
