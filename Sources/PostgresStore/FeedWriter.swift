@@ -69,17 +69,16 @@ struct FeedWriter {
 
   func derive(_ slice: FanoutSlice, sliceSize: Int) throws(StoreError) -> Int {
     let keys = slice.keys
-    let post = StoreKey(slice.post)
-    let author = StoreKey(slice.post.author)
+    let work = [PostWork(key: StoreKey(slice.post), alongEdges: true)]
     var deliveries = 0
     var low = keys.lowerBound
     // However many followers have come since the ranges were drawn, all are reached, `sliceSize` at a time.
     while true {
-      let last = try lastOfChunk(to: author, keys: low...keys.upperBound, size: sliceSize)
       let unsettled = try posts.sync(
-        [PostWork(key: post, alongEdges: true)], keys: low...(last ?? keys.upperBound), ownFeeds: false,
-        deliveries: &deliveries)
+        work, keys: low...keys.upperBound, limit: max(1, sliceSize), ownFeeds: false, deliveries: &deliveries)
       try settle(unsettled)
+      // Looked up now: who came after the rows were written and counts among the first moves the mark down, never up.
+      let last = try lastOfChunk(to: StoreKey(slice.post.author), keys: low...keys.upperBound, size: sliceSize)
       guard let last, last < keys.upperBound else { return deliveries }
       low = last.successor
     }

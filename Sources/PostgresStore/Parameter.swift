@@ -9,14 +9,15 @@ struct Parameter {
     self.encode = encode
   }
 
-  /// `bigint`.
-  static func integer(_ value: Int64) -> Parameter {
-    Parameter {
-      $0.append(bigEndian: value)
+  /// `bigint`; nil is NULL.
+  static func integer(_ value: Int64?) -> Parameter {
+    Parameter { bytes in
+      guard let value else { return false }
+      bytes.append(bigEndian: value)
       return true
     }
   }
-  static func integer(_ value: Int) -> Parameter { integer(Int64(value)) }
+  static func integer(_ value: Int?) -> Parameter { integer(value.map(Int64.init)) }
 
   /// `boolean`.
   static func flag(_ value: Bool) -> Parameter {

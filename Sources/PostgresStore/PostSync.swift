@@ -38,19 +38,20 @@ struct PostSync {
   /// - Parameters:
   ///   - work: posts; unknown ones are passed over.
   ///   - keys: the followers whose feeds are meant.
+  ///   - limit: of these, only so many with the lowest keys, for each post; nil: all.
   ///   - ownFeeds: whether the authors' own feeds are meant too.
   ///   - deliveries: is increased by the feed rows that were new.
   /// - Returns: the owners whose feeds may want trimming or refilling.
   func sync(
-    _ work: [PostWork], keys: ClosedRange<StoreKey>, ownFeeds: Bool, deliveries: inout Int
+    _ work: [PostWork], keys: ClosedRange<StoreKey>, limit: Int? = nil, ownFeeds: Bool, deliveries: inout Int
   ) throws(StoreError) -> Set<StoreKey> {
     var unsettled = Set<StoreKey>()
     var held = try read(work)
     while !held.isEmpty {
       hooks.reached?(.factsRead)
       let live = held.compactMap(\.live)
-      try deliver(live, keys: keys, ownFeeds: ownFeeds, &deliveries)
-      try retract(held.map(\.gone), keys: keys, ownFeeds: ownFeeds, unsettled: &unsettled)
+      try deliver(live, keys: keys, limit: limit, ownFeeds: ownFeeds, &deliveries)
+      try retract(held.map(\.gone), keys: keys, limit: limit, ownFeeds: ownFeeds, unsettled: &unsettled)
       hooks.reached?(.committedNotChecked)
       try unsettled.formUnion(sampledOwners(live, keys: keys, ownFeeds: ownFeeds))
       guard hooks.checksAfterCommit else { break }
@@ -83,20 +84,21 @@ struct PostSync {
   }
 
   private func deliver(
-    _ posts: [Placed], keys: ClosedRange<StoreKey>, ownFeeds: Bool, _ deliveries: inout Int
+    _ posts: [Placed], keys: ClosedRange<StoreKey>, limit: Int?, ownFeeds: Bool, _ deliveries: inout Int
   ) throws(StoreError) {
     if posts.isEmpty { return }
     deliveries += try database.alone(hooks) { () throws(StoreError) in
       try database.change(
         Self.deliver, .keys(posts) { $0.work.key }, .integers(posts) { $0.at }, .keys(posts) { $0.author },
         .flags(posts) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound),
-        .flag(ownFeeds && settings.includesOwnPosts))
+        .flag(ownFeeds && settings.includesOwnPosts), .integer(limit))
     }
   }
 
   /// - Parameter gone: for each post the times under which it must go.
   private func retract(
-    _ gone: [[Placed]], keys: ClosedRange<StoreKey>, ownFeeds: Bool, unsettled: inout Set<StoreKey>
+    _ gone: [[Placed]], keys: ClosedRange<StoreKey>, limit: Int?, ownFeeds: Bool,
+    unsettled: inout Set<StoreKey>
   ) throws(StoreError) {
     // One time of each post in a transaction, so that it is never larger than that of a delivery.
     for round in 0..<(gone.map(\.count).max() ?? 0) {
@@ -104,7 +106,8 @@ struct PostSync {
       _ = try database.alone(hooks) { () throws(StoreError) in
         try database.query(
           Self.retract, .keys(share) { $0.work.key }, .integers(share) { $0.at }, .keys(share) { $0.author },
-          .flags(share) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds))
+          .flags(share) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds),
+          .integer(limit))
       }
     }
     let all = gone.flatMap { $0 }
@@ -112,7 +115,8 @@ struct PostSync {
     // After the rows: a feed that is counted in between, with rows that are about to go, is counted once more.
     let trims = try database.query(
       Self.retractSpare, .keys(all) { $0.work.key }, .integers(all) { $0.at }, .keys(all) { $0.author },
-      .flags(all) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds))
+      .flags(all) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds),
+      .integer(limit))
     unsettled.formUnion(trims.map { (owner: $0.key(0), spare: $0.integer(1)) }.filter { $0.spare < 0 }.map(\.owner))
   }
 
@@ -151,27 +155,32 @@ struct PostSync {
 }
 
 extension PostSync {
-  // Joins go from the few posts at hand to the many rows. OFFSET 0 keeps a LATERAL query whole, so that the planner can't begin
-  // with the edges of everybody, which it believes to be few. Rows are sorted by the feed's key, so that neighbours go to the
+  // Joins go from the few posts at hand to the many rows. OFFSET 0, or a limit, keeps a LATERAL query whole, so that the planner
+  // can't begin with the edges of everybody, which it believes to be few. Rows are sorted by the feed's key, so that neighbours go to the
   // same page and locks have one order.
 
   /// $1 to $4: posts, their times, authors, and whether along edges. $5 and $6: the range of followers. $7: own feeds too.
+  /// $8: how many followers at most.
   private static let posts =
     "unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::boolean[]) w(post, at, author, shared)"
 
   /// Who of a range has a follow edge to `w.author`.
-  private static func followers(_ low: String, _ high: String, _ condition: String) -> String {
+  private static func followers(
+    _ low: String, _ high: String, _ condition: String, _ whole: String = "OFFSET 0"
+  ) -> String {
     """
     SELECT actor FROM edge WHERE kind = 0 AND subject = w.author AND actor BETWEEN \(low) AND \(high) AND \(condition)
-    OFFSET 0
+    \(whole)
     """
   }
+
+  private static let lowest = "ORDER BY actor LIMIT $8::bigint"
 
   /// Rows older than a horizon are delivered too: to know that a horizon stays, the feed would have to be locked.
   private static let deliver = """
     INSERT INTO feed(owner, at, post)
     SELECT e.actor, w.at, w.post FROM \(posts)
-      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "state < 2"))) e WHERE w.shared
+      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "state < 2", lowest))) e WHERE w.shared
     UNION ALL
     SELECT w.author, w.at, w.post FROM \(posts) WHERE $7::boolean
     ORDER BY 1, 2, 3
@@ -181,7 +190,7 @@ extension PostSync {
   /// Everybody who has or had an edge to the author, and the author (SPEC 6: "present or absent").
   private static let holders = """
     SELECT e.actor AS owner, w.at, w.post FROM \(posts)
-      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "true"))) e WHERE w.shared
+      CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "true", lowest))) e WHERE w.shared
     UNION ALL
     SELECT w.author, w.at, w.post FROM \(posts) WHERE $7::boolean
     """
