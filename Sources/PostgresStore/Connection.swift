@@ -9,6 +9,8 @@ package final class Connection {
   /// The names of prepared statements, by their SQL.
   private var names: [String: String] = [:]
   private var inTransaction = false
+  /// How large the tables were when plans were made.
+  private var plannedSizes: [Int64] = []
 
   /// - Parameters:
   ///   - address: a URI or a connection string as libpq understands them; what is not in it is taken from the environment.
@@ -116,6 +118,24 @@ package final class Connection {
     names[sql] = name
     return name
   }
+
+  /// Has plans made anew when a table has outgrown them.
+  ///
+  /// A plan is made once and kept. One made while a table was next to nothing may read all of it for each row of a batch, and
+  /// the server makes it anew only when it has analyzed the table, which may be minutes and millions of rows later.
+  func keepPlansFit() throws(StoreError) {
+    let sizes = try query(Self.tableSizes).map { $0.integer(0) }
+    let isFit =
+      sizes.count == plannedSizes.count && zip(sizes, plannedSizes).allSatisfy { $0 <= 2 * $1 + Self.smallTable }
+    if isFit { return }
+    try execute("DISCARD PLANS")
+    plannedSizes = sizes
+  }
+
+  /// Reading this many bytes costs about as much as finding a row by an index.
+  private static let smallTable: Int64 = 16_384
+  private static let tableSizes =
+    "SELECT pg_relation_size(t::regclass) FROM unnest('{edge,post,feed,feed_trim}'::text[]) t"
 
   /// - Parameter result: becomes the returned object's.
   @unsafe private func rows(_ result: OpaquePointer?) throws(StoreError) -> Rows {

@@ -37,6 +37,12 @@ final class ConnectionPool: Sendable {
   }
 
   private func take() throws(StoreError) -> Connection {
+    let connection = try takeAny()
+    try connection.keepPlansFit()
+    return connection
+  }
+
+  private func takeAny() throws(StoreError) -> Connection {
     let known = lock.withLock { _ in (connection: unsafe idle.popLast(), isReconnect: unsafe hasConnected) }
     if let connection = known.connection { return connection }
     let connection = try Connection(address, reconnecting: known.isReconnect)
