@@ -15,9 +15,9 @@ $$;
 GRANT SELECT ON setting TO fanout_worker;
 GRANT SELECT, INSERT, UPDATE ON edge, post, seen, feed_trim TO fanout_worker;
 -- Rows are locked before they are deleted, in the order of their keys, and a lock needs the right to update.
-GRANT SELECT, INSERT, UPDATE, DELETE ON feed TO fanout_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON feed_row TO fanout_worker;
 
 -- Readers get the views, which leave out what nobody must be shown, and `fanout show` reads the tables with the same rule.
-GRANT SELECT ON feedback, feed_items, follows, likes, favorites TO fanout_reader;
-GRANT SELECT ON setting, edge, post, seen, feed, feed_trim TO fanout_reader;
+GRANT SELECT ON feedback, feed, follows, likes, favorites TO fanout_reader;
+GRANT SELECT ON setting, edge, post, seen, feed_row, feed_trim TO fanout_reader;
 GRANT EXECUTE ON FUNCTION fanout_key(text), fanout_key(text, text) TO fanout_reader;

@@ -135,7 +135,7 @@ package final class Connection {
   /// Reading this many bytes costs about as much as finding a row by an index.
   private static let smallTable: Int64 = 16_384
   private static let tableSizes =
-    "SELECT pg_relation_size(t::regclass) FROM unnest('{edge,post,feed,feed_trim}'::text[]) t"
+    "SELECT pg_relation_size(t::regclass) FROM unnest('{edge,post,feed_row,feed_trim}'::text[]) t"
 
   /// - Parameter result: becomes the returned object's.
   @unsafe private func rows(_ result: OpaquePointer?) throws(StoreError) -> Rows {

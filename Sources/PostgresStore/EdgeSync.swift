@@ -147,7 +147,7 @@ extension EdgeSync {
 
   /// On follow the followee's newest posts appear. $1 to $3: followers, followees, cut-offs.
   private static let backfill = """
-    INSERT INTO feed(owner, at, post)
+    INSERT INTO feed_row(owner, at, post)
     SELECT w.owner, p.at, p.key FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) w(owner, author, cutoff)
       CROSS JOIN LATERAL (\(livePosts(from: "w.cutoff"))) p
       ORDER BY 1, 2, 3
@@ -165,11 +165,11 @@ extension EdgeSync {
   private static let purge = """
     WITH held AS MATERIALIZED (
       SELECT f.owner, f.at, f.post FROM unnest($1::uuid[], $2::uuid[]) w(owner, author)
-        CROSS JOIN LATERAL (SELECT o.at FROM feed o WHERE o.owner = w.owner ORDER BY o.at LIMIT 1) oldest
+        CROSS JOIN LATERAL (SELECT o.at FROM feed_row o WHERE o.owner = w.owner ORDER BY o.at LIMIT 1) oldest
         CROSS JOIN LATERAL (\(livePosts(from: "oldest.at"))) p
-        JOIN feed f ON f.owner = w.owner AND f.at = p.at AND f.post = p.key
+        JOIN feed_row f ON f.owner = w.owner AND f.at = p.at AND f.post = p.key
         ORDER BY 1, 2, 3 FOR UPDATE OF f)
-    DELETE FROM feed f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
+    DELETE FROM feed_row f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
     """
 
   private static let recount = """
@@ -184,7 +184,7 @@ extension EdgeSync {
       CROSS JOIN LATERAL (SELECT key, at, deleted, former FROM post
         WHERE author = w.author AND at IS NOT NULL AND (deleted OR former <> '{}') OFFSET 0) p
       CROSS JOIN LATERAL unnest(p.former || p.at) m(at)
-      JOIN feed f ON f.owner = w.owner AND f.at = m.at AND f.post = p.key
+      JOIN feed_row f ON f.owner = w.owner AND f.at = m.at AND f.post = p.key
       WHERE m.at >= w.cutoff AND (p.deleted OR m.at <> p.at)
     """
 }

@@ -85,7 +85,7 @@ struct FeedTrimmer {
     guard let last = try time(of: owner, atRank: kept - 1) else { return }
     if last > horizon {
       let rows = try database.query(
-        "SELECT count(*) FROM feed WHERE owner = $1::uuid AND at >= $2::bigint", .key(owner), .integer(last)
+        "SELECT count(*) FROM feed_row WHERE owner = $1::uuid AND at >= $2::bigint", .key(owner), .integer(last)
       ).first.map { Int($0.integer(0)) }
       // Counted without a look at the facts, as this is the frequent case. A few of the rows may be leftovers of writers that
       // crashed in the midst of a race, which nobody is shown; for them a quarter of the limit is set aside.
@@ -117,7 +117,7 @@ struct FeedTrimmer {
       low = found
     }
     let new = try database.query(
-      "INSERT INTO feed(owner, at, post) \(Self.belonging) ORDER BY 2, 3 ON CONFLICT DO NOTHING RETURNING at, post",
+      "INSERT INTO feed_row(owner, at, post) \(Self.belonging) ORDER BY 2, 3 ON CONFLICT DO NOTHING RETURNING at, post",
       .key(owner), .integer(low), .integer(horizon), .flag(settings.includesOwnPosts)
     ).map { Item(at: $0.integer(0), post: $0.key(1)) }
     // Nothing is older than the beginning: then the feed is complete. Else it is counted next, with what has changed meanwhile.
@@ -158,7 +158,7 @@ struct FeedTrimmer {
 
   private func time(of owner: StoreKey, atRank rank: Int) throws(StoreError) -> Int64? {
     try database.query(
-      "SELECT at FROM feed WHERE owner = $1::uuid ORDER BY at DESC LIMIT 1 OFFSET $2::bigint", .key(owner),
+      "SELECT at FROM feed_row WHERE owner = $1::uuid ORDER BY at DESC LIMIT 1 OFFSET $2::bigint", .key(owner),
       .integer(rank)
     ).first?.integer(0)
   }
@@ -180,7 +180,7 @@ extension FeedTrimmer {
   private static let wanting = """
     SELECT o.owner FROM unnest($1::uuid[]) o(owner)
     WHERE EXISTS (SELECT 1 FROM feed_trim t WHERE t.owner = o.owner AND t.spare < 0 AND t.horizon > \(beginning))
-      OR (SELECT f.at FROM feed f WHERE f.owner = o.owner ORDER BY f.at DESC LIMIT 1 OFFSET $2::bigint) IS NOT NULL
+      OR (SELECT f.at FROM feed_row f WHERE f.owner = o.owner ORDER BY f.at DESC LIMIT 1 OFFSET $2::bigint) IS NOT NULL
     """
 
   /// What belongs in the feed of $1 at or after $2 and before $3. $4: own posts too.
@@ -196,7 +196,7 @@ extension FeedTrimmer {
     """
 
   private static let countShown = """
-    SELECT count(*) FROM feed f JOIN post p ON \(ViewReader.holds)
+    SELECT count(*) FROM feed_row f JOIN post p ON \(ViewReader.holds)
     WHERE f.owner = $1::uuid AND f.at >= $2::bigint AND \(ViewReader.belongs(ownPosts: "$3::boolean"))
     """
 
@@ -208,16 +208,16 @@ extension FeedTrimmer {
 
   private static let cut = """
     WITH held AS MATERIALIZED (
-      SELECT f.owner, f.at, f.post FROM feed f WHERE f.owner = $1::uuid AND f.at < $2::bigint
+      SELECT f.owner, f.at, f.post FROM feed_row f WHERE f.owner = $1::uuid AND f.at < $2::bigint
         ORDER BY 1, 2, 3 FOR UPDATE)
-    DELETE FROM feed f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
+    DELETE FROM feed_row f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
     """
 
   private static let remove = """
     WITH held AS MATERIALIZED (
       SELECT f.owner, f.at, f.post FROM unnest($2::bigint[], $3::uuid[]) i(at, post)
-        JOIN feed f ON f.owner = $1::uuid AND f.at = i.at AND f.post = i.post
+        JOIN feed_row f ON f.owner = $1::uuid AND f.at = i.at AND f.post = i.post
         ORDER BY 1, 2, 3 FOR UPDATE OF f)
-    DELETE FROM feed f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
+    DELETE FROM feed_row f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
     """
 }

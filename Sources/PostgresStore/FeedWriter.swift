@@ -7,8 +7,8 @@ internal import SocialEvents
 /// and repeats for whatever is different now (`PostSync`, `EdgeSync`). So of two writers in a race the one that commits last
 /// sees the other, and sets right what either of them wrote or removed.
 ///
-/// Rows of `feed` are locked in the order of their keys, by one statement in a transaction. Rows of `feed_trim` are too, and
-/// never by a transaction that has already locked rows of `feed`. That order leaves no circle to wait in.
+/// Rows of `feed_row` are locked in the order of their keys, by one statement in a transaction. Rows of `feed_trim` are too, and
+/// never by a transaction that has already locked rows of `feed_row`. That order leaves no circle to wait in.
 struct FeedWriter {
   let database: Connection
   let settings: StoreSettings

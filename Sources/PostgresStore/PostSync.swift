@@ -178,7 +178,7 @@ extension PostSync {
 
   /// Rows older than a horizon are delivered too: to know that a horizon stays, the feed would have to be locked.
   private static let deliver = """
-    INSERT INTO feed(owner, at, post)
+    INSERT INTO feed_row(owner, at, post)
     SELECT e.actor, w.at, w.post FROM \(posts)
       CROSS JOIN LATERAL (\(followers("$5::uuid", "$6::uuid", "state < 2", lowest))) e WHERE w.shared
     UNION ALL
@@ -198,9 +198,9 @@ extension PostSync {
   private static let retract = """
     WITH held AS MATERIALIZED (
       SELECT f.owner, f.at, f.post FROM (\(holders)) h
-        JOIN feed f ON f.owner = h.owner AND f.at = h.at AND f.post = h.post
+        JOIN feed_row f ON f.owner = h.owner AND f.at = h.at AND f.post = h.post
         ORDER BY 1, 2, 3 FOR UPDATE OF f)
-    DELETE FROM feed f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
+    DELETE FROM feed_row f USING held h WHERE f.owner = h.owner AND f.at = h.at AND f.post = h.post
     """
 
   /// Counts a removal for every trimmed feed that may have lost a row, whether it had the row or not: too many only means that
@@ -216,7 +216,7 @@ extension PostSync {
   private static let left = """
     SELECT DISTINCT e.actor, w.author FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) w(post, at, author)
       CROSS JOIN LATERAL (\(followers("$4::uuid", "$5::uuid", "state = 2"))) e
-      JOIN feed f ON f.owner = e.actor AND f.at = w.at AND f.post = w.post
+      JOIN feed_row f ON f.owner = e.actor AND f.at = w.at AND f.post = w.post
     """
 
   private static let sampledOwners = """

@@ -87,6 +87,11 @@ public final class PostgresStore: Store {
     try Schema.migrate(try Connection(address), settings: settings)
   }
 
+  /// Makes the tables as an older version of this program did.
+  package static func makeTables(address: String, settings: StoreSettings, version: Int) throws(StoreError) {
+    _ = try Schema.migrate(try Connection(address), settings: settings, to: min(version, Schema.newest))
+  }
+
   /// The SQL that `migrate` would run, empty if there is nothing to do.
   public static func migrationSQL(
     address: String, settings: StoreSettings = .standard

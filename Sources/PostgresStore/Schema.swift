@@ -6,10 +6,12 @@ enum Schema {
 
   /// Brings the tables to the newest version. Repeating it does nothing.
   /// - Returns: the versions before (0: there was none) and after.
-  static func migrate(_ database: Connection, settings: StoreSettings) throws(StoreError) -> (from: Int, to: Int) {
+  static func migrate(
+    _ database: Connection, settings: StoreSettings, to target: Int = newest
+  ) throws(StoreError) -> (from: Int, to: Int) {
     try checkPlace(database)
     let from = try version(of: database)
-    for step in from..<max(from, newest) {
+    for step in from..<max(from, target) {
       // One transaction a step, and one process at a time: whoever waited finds the step done.
       try database.transaction { () throws(StoreError) in
         try database.query(

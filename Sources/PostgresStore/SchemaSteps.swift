@@ -1,6 +1,6 @@
 /// The SQL that makes and changes the tables. Released steps never change; new ones are added.
 enum SchemaSteps {
-  static let all: [String] = [version1Tables + version1Views]
+  static let all: [String] = [version1Tables + version1Views, version2]
 
   /// Keys are 16-byte digests (`StoreKey`) as `uuid`, times are microseconds since 1970. A string is stored once, in the row of
   /// the edge or post that it belongs to. Ids compare by their bytes (`COLLATE "C"`).
@@ -113,5 +113,14 @@ enum SchemaSteps {
     CREATE VIEW favorites AS
       SELECT e.actor, e.actor_id, e.subject, e.recipient_id AS author_id, e.post_id, e.time FROM edge e
       WHERE e.kind = 2 AND e.state < 2 AND NOT EXISTS (SELECT 1 FROM post p WHERE p.key = e.subject AND p.deleted);
+    """
+
+  /// What readers see has the plain names; what only the program should touch has not.
+  private static let version2 = """
+    ALTER TABLE feed RENAME TO feed_row;
+    ALTER INDEX feed_pkey RENAME TO feed_row_pkey;
+
+    -- A user's feed: WHERE owner = fanout_key('alice') ORDER BY at DESC, author_id DESC, post_id DESC LIMIT 20.
+    ALTER VIEW feed_items RENAME TO feed;
     """
 }

@@ -77,9 +77,9 @@ struct ViewExport {
   /// The next $2 owners after $1, by one look-up for each instead of a scan.
   private static let owners = """
     WITH RECURSIVE next(owner) AS (
-      (SELECT f.owner FROM feed f WHERE f.owner > $1::uuid ORDER BY f.owner LIMIT 1)
+      (SELECT f.owner FROM feed_row f WHERE f.owner > $1::uuid ORDER BY f.owner LIMIT 1)
       UNION ALL
-      SELECT (SELECT f.owner FROM feed f WHERE f.owner > n.owner ORDER BY f.owner LIMIT 1) FROM next n
+      SELECT (SELECT f.owner FROM feed_row f WHERE f.owner > n.owner ORDER BY f.owner LIMIT 1) FROM next n
         WHERE n.owner IS NOT NULL)
     SELECT owner FROM next WHERE owner IS NOT NULL LIMIT $2::bigint
     """

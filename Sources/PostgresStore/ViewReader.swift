@@ -71,7 +71,7 @@ struct ViewReader {
   /// The newest items of a feed, as many as readers see.
   static func newest(owner: String, ownPosts: String, limit: String) -> String {
     """
-    SELECT f.at, p.author_id, p.post_id FROM feed f JOIN post p ON \(holds)
+    SELECT f.at, p.author_id, p.post_id FROM feed_row f JOIN post p ON \(holds)
     WHERE f.owner = \(owner)
       AND f.at >= coalesce((SELECT t.horizon FROM feed_trim t WHERE t.owner = \(owner)), \(FeedTrimmer.beginning))
       AND \(belongs(ownPosts: ownPosts))

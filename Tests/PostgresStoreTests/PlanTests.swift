@@ -9,7 +9,7 @@ import Testing
 /// stays open while tables grow from nothing, and the statistics of tables are those of some time ago.
 @Suite("Plans of statements on PostgreSQL", .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
 struct PlanTests {
-  private static let tables = "edge, post, feed, feed_trim, seen"
+  private static let tables = "edge, post, feed_row, feed_trim, seen"
 
   /// - Parameter rounds: how many a worker does before the tables grow; it does two more afterwards.
   @Test("never read a table as a whole", arguments: [0, 1, 2], [false, true])
@@ -50,7 +50,7 @@ struct PlanTests {
     INSERT INTO post(at, time, key, author, deleted, former, event, author_id, post_id)
       SELECT i, 1, fanout_key('y' || i % 100, 'p' || i), fanout_key('y' || i % 100), false, '{}', 'e' || i,
         'y' || i % 100, 'p' || i FROM generate_series(1, 30000) i;
-    INSERT INTO feed(owner, at, post)
+    INSERT INTO feed_row(owner, at, post)
       SELECT fanout_key('x' || i), i, fanout_key('y' || i % 100, 'p' || i) FROM generate_series(1, 30000) i;
     INSERT INTO feed_trim(owner, horizon, spare) SELECT fanout_key('x' || i), -1, 0 FROM generate_series(1, 30000) i;
     """
@@ -59,7 +59,10 @@ struct PlanTests {
   private static func apply(_ round: Int, to store: PostgresStore) throws {
     let time = Int64(round * 10 + 1)
     let lots: [[Event]] = [
-      [.follow("a", "b", at: time), .follow("c", "b", at: time), .like("a", "b", "p", at: time), .seen("b", upTo: time)],
+      [
+        .follow("a", "b", at: time), .follow("c", "b", at: time), .like("a", "b", "p", at: time),
+        .seen("b", upTo: time),
+      ],
       (0..<25).map { .published("b", "p\(round)-\($0)", at: time + 1, publishedAt: 40_000 + time * 100 + Int64($0)) },
       [.unfollow("c", "b", at: time + 2), .deleted("b", "p\(round)-24", at: time + 2)],
       [.published("b", "p\(round)-23", at: time + 3, publishedAt: 40_000)],

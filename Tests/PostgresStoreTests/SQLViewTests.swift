@@ -38,14 +38,14 @@ struct SQLViewTests {
       "feedback WHERE owner = fanout_key('b')": 4, "feedback WHERE owner = fanout_key('b') AND seen": 1,
       "follows WHERE subject = fanout_key('b')": 3, "likes WHERE subject = fanout_key('b', 'p8')": 2,
       "favorites WHERE actor = fanout_key('a') AND post_id = 'p7'": 1,
-      "feed_items WHERE owner = fanout_key('a') AND author_id = 'b' AND post_id = 'p8'": 1,
-      "feed_items WHERE owner = fanout_key('c')": 3,
+      "feed WHERE owner = fanout_key('a') AND author_id = 'b' AND post_id = 'p8'": 1,
+      "feed WHERE owner = fanout_key('c')": 3,
     ])
     // Facts only: what is to be taken away is still there, and must not be shown.
     try scenario.commit([.deleted("b", "p8"), .unfollow("c", "b", at: 9), .unfollow("d", "b", at: 9)])
     try expectCounts([
       "feedback WHERE owner = fanout_key('b')": 2, "follows WHERE subject = fanout_key('b')": 1,
-      "likes": 0, "feed_items WHERE post_id = 'p8'": 0, "feed_items WHERE owner = fanout_key('c')": 0,
+      "likes": 0, "feed WHERE post_id = 'p8'": 0, "feed WHERE owner = fanout_key('c')": 0,
     ])
   }
 
@@ -53,7 +53,7 @@ struct SQLViewTests {
     "the queries of a reader service use an index",
     arguments: [
       ("SELECT * FROM feedback WHERE owner = fanout_key('u1') ORDER BY time DESC LIMIT 20", "edge_feedback"),
-      ("SELECT * FROM feed_items WHERE owner = fanout_key('u1') ORDER BY at DESC LIMIT 20", "feed_pkey"),
+      ("SELECT * FROM feed WHERE owner = fanout_key('u1') ORDER BY at DESC LIMIT 20", "feed_row_pkey"),
       ("SELECT * FROM follows WHERE actor = fanout_key('u1') ORDER BY subject LIMIT 20", "edge_pkey"),
       ("SELECT * FROM follows WHERE subject = fanout_key('u1') ORDER BY actor LIMIT 20", "edge_by_subject"),
       ("SELECT count(*) FROM likes WHERE subject = fanout_key('u1', 'p')", "edge_by_subject"),
@@ -66,13 +66,14 @@ struct SQLViewTests {
         'u' || n, 'u' || n / 20, NULL, NULL FROM generate_series(1, 20000) n, generate_series(0, 1) k;
       INSERT INTO post SELECT n, n, fanout_key('u' || n, 'p'), fanout_key('u' || n), false, '{}', 'e', 'u' || n, 'p'
         FROM generate_series(1, 20000) n;
-      INSERT INTO feed SELECT fanout_key('u' || n / 20), n, fanout_key('u' || n, 'p') FROM generate_series(1, 20000) n;
+      INSERT INTO feed_row SELECT fanout_key('u' || n / 20), n, fanout_key('u' || n, 'p') FROM generate_series(1, 20000) n;
       ANALYZE edge; ANALYZE post; ANALYZE feed
       """)
     let plan = try place.explain(query)
     #expect(plan.contains(index), "\(plan)")
-    #expect(!plan.contains("Seq Scan on edge") && !plan.contains("Seq Scan on feed"), "\(plan)")
-    try place.execute("DELETE FROM edge; DELETE FROM post; DELETE FROM feed; ANALYZE edge; ANALYZE post; ANALYZE feed")
+    #expect(!plan.contains("Seq Scan on edge") && !plan.contains("Seq Scan on feed_row"), "\(plan)")
+    try place.execute(
+      "DELETE FROM edge; DELETE FROM post; DELETE FROM feed_row; ANALYZE edge; ANALYZE post; ANALYZE feed_row")
   }
 
   @Test("a role that may only read reads, and one that may write does all that a worker does")
@@ -95,6 +96,6 @@ struct SQLViewTests {
     try scenario.apply(.deleted("b", "p"), .unfollow("a", "b", at: 2), .seen("b", upTo: 3))
     let reader = try PostgresStore(address: try address("reader"), access: .readOnly, settings: nil)
     #expect(try DumpLines.of(reader) == DumpLines.of(worker))
-    #expect(throws: StoreError.self) { try Connection(try address("reader")).execute("DELETE FROM feed") }
+    #expect(throws: StoreError.self) { try Connection(try address("reader")).execute("DELETE FROM feed_row") }
   }
 }

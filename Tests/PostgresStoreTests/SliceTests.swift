@@ -42,7 +42,7 @@ struct SliceTests {
       let present = try place.integer("SELECT count(*) FROM follows WHERE subject = fanout_key('b')")
       #expect(present == 81 + newcomers.load(ordering: .relaxed))
       // The author's own feed has it, too.
-      let rows = try place.integer("SELECT count(*) FROM feed WHERE post = fanout_key('b', 'p')")
+      let rows = try place.integer("SELECT count(*) FROM feed_row WHERE post = fanout_key('b', 'p')")
       #expect(rows == (isShown ? present + 1 : 0))
     }
   }
@@ -52,9 +52,9 @@ struct SliceTests {
     CREATE TABLE written(tx bigint, rows bigint);
     CREATE FUNCTION record_written() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN INSERT INTO written SELECT txid_current(), count(*) FROM changed; RETURN NULL; END $$;
-    CREATE TRIGGER added AFTER INSERT ON feed REFERENCING NEW TABLE AS changed
+    CREATE TRIGGER added AFTER INSERT ON feed_row REFERENCING NEW TABLE AS changed
       FOR EACH STATEMENT EXECUTE FUNCTION record_written();
-    CREATE TRIGGER removed AFTER DELETE ON feed REFERENCING OLD TABLE AS changed
+    CREATE TRIGGER removed AFTER DELETE ON feed_row REFERENCING OLD TABLE AS changed
       FOR EACH STATEMENT EXECUTE FUNCTION record_written();
     """
 }

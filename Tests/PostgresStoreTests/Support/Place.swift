@@ -49,7 +49,7 @@ final class Place: Sendable {
 
   /// Counts the feed rows at or after a horizon that nobody is shown.
   static let leftovers = """
-    SELECT count(*) FROM feed f LEFT JOIN post p ON p.key = f.post
+    SELECT count(*) FROM feed_row f LEFT JOIN post p ON p.key = f.post
     WHERE f.at >= coalesce((SELECT horizon FROM feed_trim t WHERE t.owner = f.owner), -1)
       AND (p.key IS NULL OR p.deleted OR p.at IS DISTINCT FROM f.at OR (p.author <> f.owner
         AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.kind = 0 AND e.actor = f.owner AND e.subject = p.author
@@ -100,7 +100,8 @@ private final class Site: Sendable {
   func empty() throws {
     // Faster than TRUNCATE, which makes new files; the tables are small.
     try withConnection {
-      try $0.execute("DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed; DELETE FROM feed_trim")
+      try $0.execute(
+        "DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed_row; DELETE FROM feed_trim")
     }
   }
 }
