@@ -77,14 +77,14 @@ package final class Connection {
 
   /// Runs a statement that is prepared at its first use.
   @discardableResult
-  func query(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Rows {
+  package func query(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Rows {
     try retrying { () throws(StoreError) in try run(sql, parameters) }
   }
 
   /// Runs a statement that changes rows.
   /// - Returns: how many.
   @discardableResult
-  func change(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Int {
+  package func change(_ sql: String, _ parameters: Parameter...) throws(StoreError) -> Int {
     try retrying { () throws(StoreError) in try run(sql, parameters) }.changes
   }
 

@@ -1,7 +1,7 @@
-internal import FanoutStore
+package import FanoutStore
 
 /// A value for a statement, in PostgreSQL's binary format. The statement says its type with a cast, such as `$1::uuid[]`.
-struct Parameter {
+package struct Parameter {
   /// Appends the bytes, or returns false for NULL.
   let encode: (inout [UInt8]) -> Bool
 
@@ -55,18 +55,18 @@ struct Parameter {
   }
 
   /// `uuid[]`, of what `key` makes of each element.
-  static func keys<T>(_ list: some Collection<T>, _ key: @escaping (T) -> StoreKey) -> Parameter {
+  package static func keys<T>(_ list: some Collection<T>, _ key: @escaping (T) -> StoreKey) -> Parameter {
     array(list, .uuid) { $1.append(element: key($0)) }
   }
   static func keys(_ list: some Collection<StoreKey>) -> Parameter { keys(list) { $0 } }
 
   /// `bigint[]`; nil is NULL.
-  static func integers<T>(_ list: some Collection<T>, _ value: @escaping (T) -> Int64?) -> Parameter {
+  package static func integers<T>(_ list: some Collection<T>, _ value: @escaping (T) -> Int64?) -> Parameter {
     array(list, .bigint) { $1.append(element: value($0)) }
   }
 
   /// `smallint[]`.
-  static func smallIntegers<T>(_ list: some Collection<T>, _ value: @escaping (T) -> Int) -> Parameter {
+  package static func smallIntegers<T>(_ list: some Collection<T>, _ value: @escaping (T) -> Int) -> Parameter {
     array(list, .smallint) { $1.append(element: Int16(truncatingIfNeeded: value($0))) }
   }
 
@@ -76,7 +76,7 @@ struct Parameter {
   }
 
   /// `text[]`; nil is NULL.
-  static func texts<T>(_ list: some Collection<T>, _ text: @escaping (T) -> String?) -> Parameter {
+  package static func texts<T>(_ list: some Collection<T>, _ text: @escaping (T) -> String?) -> Parameter {
     array(list, .text) { $1.append(element: text($0)) }
   }
 

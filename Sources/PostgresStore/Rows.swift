@@ -1,10 +1,10 @@
 internal import CPostgres
-internal import FanoutStore
-internal import SocialEvents
+package import FanoutStore
+package import SocialEvents
 
 /// What a statement returned: rows in PostgreSQL's binary format. Rows and columns count from 0.
 @safe
-final class Rows {
+package final class Rows {
   private let result: OpaquePointer
   let count: Int
 
@@ -19,7 +19,7 @@ final class Rows {
   }
 
   /// What `row` makes of each row.
-  func map<T>(_ row: (Row) -> T) -> [T] {
+  package func map<T>(_ row: (Row) -> T) -> [T] {
     var all: [T] = []
     all.reserveCapacity(count)
     for index in 0..<count { all.append(row(Row(self, index))) }
@@ -48,7 +48,7 @@ final class Rows {
 }
 
 /// A row of a result. A value of another type or length than asked for, which a statement never returns, reads as 0 or empty.
-struct Row {
+package struct Row {
   private let rows: Rows
   private let row: Int
 
@@ -60,7 +60,7 @@ struct Row {
   func isNull(_ column: Int) -> Bool { rows.isNull(row, column) }
 
   /// A `smallint`, `integer` or `bigint`.
-  func integer(_ column: Int) -> Int64 {
+  package func integer(_ column: Int) -> Int64 {
     rows.bytes(row, column) { bytes in
       switch bytes.byteCount {
       case 8: bytes.integer(at: 0)
@@ -83,10 +83,10 @@ struct Row {
     }
   }
 
-  func user(_ column: Int) -> UserID { UserID(unchecked: text(column)) }
+  package func user(_ column: Int) -> UserID { UserID(unchecked: text(column)) }
 
   /// A `uuid`.
-  func key(_ column: Int) -> StoreKey {
+  package func key(_ column: Int) -> StoreKey {
     rows.bytes(row, column) { bytes in
       guard bytes.byteCount == 16 else { return .lowest }
       return StoreKey(high: bytes.bigEndian(at: 0, count: 8), low: bytes.bigEndian(at: 8, count: 8))

@@ -43,6 +43,18 @@ struct PostgresTests {
     try await Scenario.slices(try onPostgres(Higgs.small), on: kind)
   }
 
+  @Test("benchmarks run, and leave no schema behind")
+  func bench() async throws {
+    let folder = try TestFolder()
+    let address = try #require(RealPostgres.address)
+    let result = try await Fanout.run(
+      ["bench", "edges", "history", "--store", address, "--scale", "1", "--rounds", "1"], in: folder)
+    #expect(result.output.contains("bulk upsert") && result.output.contains("one worker process"))
+    #expect(
+      try Connection(address).integer(
+        "SELECT count(*) FROM pg_namespace WHERE starts_with(nspname::text, 'fanout_bench_')") == 0)
+  }
+
   @Test("migrate makes the tables once, and its dry run says how")
   func migrate() async throws {
     let folder = try TestFolder()

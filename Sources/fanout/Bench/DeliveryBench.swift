@@ -5,6 +5,7 @@ internal import SocialEvents
 /// Fanning posts out into feeds, beside the plain set-based statement on tables with text ids.
 enum DeliveryBench {
   static func run(_ context: BenchContext) throws {
+    if let postgres = context.postgres { return try PostgresDeliveryBench.run(context, postgres) }
     var data = BenchData(users: context.events)
     var facts = FactBatch()
     for _ in 0..<context.events * 5 { facts.append(data.event(data.follow()), recorded: nil) }

@@ -9,6 +9,7 @@ internal import SocialEvents
 /// transaction for a thousand, text ids in the key and the same two further indexes.
 enum EdgeBench {
   static func run(_ context: BenchContext) throws {
+    if let postgres = context.postgres { return try PostgresEdgeBench.run(context, postgres) }
     var data = BenchData(users: 20_000)
     let events = data.edgeEvents(context.events * 3)
     var ours: [Double] = []

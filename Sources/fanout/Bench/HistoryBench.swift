@@ -1,11 +1,19 @@
 internal import FanoutWorker
 internal import SocialEvents
 
-/// A mixed history from Kafka to SQLite, with all views; then again, when all is known.
+/// A mixed history from Kafka to the store, with all views.
 enum HistoryBench {
   static func run(_ context: BenchContext) throws {
-    var data = BenchData(users: max(100, context.events / 5))
-    let events = data.history(context.events)
+    let events = try context.history()
+    if let postgres = context.postgres {
+      try byWorker(context, events, postgres)
+    } else {
+      try byReplay(context, events)
+    }
+  }
+
+  /// To SQLite; then again, when all is known.
+  private static func byReplay(_ context: BenchContext, _ events: [Event]) throws {
     try context.withTopics { kafka, topics in
       try EmitBench.emit(events, kafka, topics)
       var first: [Double] = []
@@ -25,5 +33,37 @@ enum HistoryBench {
           + "\(context.brokerName) to SQLite; replayed into the same store "
           + "\(grouped(Double(events.count) / BenchContext.median(again))) events/s")
     }
+  }
+
+  /// By a real worker, whose slices go through Kafka: so each round has topics of its own.
+  ///
+  /// Its time is that between two lines of its log: that partitions were assigned, a moment before the first record comes, and
+  /// that the last batch was applied, just after its last commit.
+  private static func byWorker(_ context: BenchContext, _ events: [Event], _ postgres: String) throws {
+    var times: [Double] = []
+    var cpu: [Double] = []
+    var deliveries = 0
+    for _ in 0..<context.rounds {
+      try context.withTopics { kafka, topics in
+        try context.withSchema(in: postgres) { schema in
+          try EmitBench.emit(events, kafka, topics)
+          let worker = try WorkerProcess(
+            context, kafka, topics, store: schema.address, ["--until-caught-up", "--log-level", "debug"])
+          let outcome = try worker.finish()
+          guard try outcome.count("events") == events.count else {
+            throw CommandFailure("the worker applied other than \(events.count) events: \(outcome.log.suffix(2000))")
+          }
+          times.append(try outcome.seconds(from: " assigned ", to: " applied "))
+          cpu.append(outcome.cpuSeconds)
+          deliveries = try outcome.count("deliveries")
+        }
+      }
+    }
+    let a = BenchContext.median(times)
+    context.report(
+      "history",
+      "\(grouped(Double(events.count) / a)) events/s end to end with \(grouped(Double(deliveries) / a)) deliveries/s "
+        + "(\(grouped(events.count)) and \(grouped(deliveries)) in \(fixed(a, 2)) s), \(context.brokerName) to PostgreSQL, "
+        + "one worker process, which took \(fixed(BenchContext.median(cpu), 2)) s of processor time")
   }
 }
