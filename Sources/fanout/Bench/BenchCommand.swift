@@ -14,6 +14,8 @@ extension Option {
   static let eventsFile = Option(
     name: "events", placeholder: "FILE",
     help: "what history consumes: one structured event a line (made-up, if not given)")
+  static let followers = Option(
+    name: "followers", placeholder: "N", help: "to how many followers celebrity fans out", standard: "1000000")
   static let scale = Option(
     name: "scale", placeholder: "N", help: "events of the larger benchmarks, in thousands", standard: "100")
   static let rounds = Option(
@@ -23,11 +25,11 @@ extension Option {
 extension Command {
   private static let benchmarks: [(name: String, run: @Sendable (BenchContext) throws -> Void)] = [
     ("decode", DecodeBench.run), ("emit", EmitBench.run), ("deliveries", DeliveryBench.run), ("edges", EdgeBench.run),
-    ("history", HistoryBench.run), ("memory", MemoryBench.run),
+    ("history", HistoryBench.run), ("memory", MemoryBench.run), ("celebrity", CelebrityBench.run),
   ]
 
   static let bench = Command(
-    name: "bench", operands: "[decode] [emit] [deliveries] [edges] [history] [memory]",
+    name: "bench", operands: "[decode] [emit] [deliveries] [edges] [history] [memory] [celebrity]",
     summary: "measure this machine: rates, ratios to plain ways of doing the same, and peak memory",
     details: """
       All benchmarks, or those named. Each ratio is taken within one run, the two sides in turns. Rates are medians.
@@ -41,8 +43,10 @@ extension Command {
         deliveries  beside the same statement issued by psql, on tables with two usual layouts; feeds have ten rows before
         edges       only the store's part, beside one bulk upsert statement of the same rows with text ids
         history     by a worker process, from its assignment to the end of its last batch
+        celebrity   a post to --followers shared by two worker processes: rate, shares, rows of the largest transaction, and how long
+                    ordinary events take to become visible during it and without it
       """,
-    options: [.benchStore, .benchBrokers, .kafka, .eventsFile, .scale, .rounds]
+    options: [.benchStore, .benchBrokers, .kafka, .eventsFile, .followers, .scale, .rounds]
   ) { arguments in
     for name in arguments.operands where !benchmarks.contains(where: { $0.name == name }) {
       throw UsageError(
@@ -62,6 +66,7 @@ extension Command {
 final class BenchContext {
   let events: Int
   let rounds: Int
+  let followers: Int
   let folder: TemporaryFolder
   /// The address of the PostgreSQL to measure on; nil for SQLite.
   let postgres: String?
@@ -70,9 +75,13 @@ final class BenchContext {
   private let output = Output()
   private var serial = 0
 
+  /// Of each topic, where nothing else is said.
+  static let partitions = 12
+
   init(_ arguments: Arguments) throws {
     events = try arguments.number(.scale, in: 1...10_000) * 1000
     rounds = try arguments.number(.rounds, in: 1...100)
+    followers = try arguments.number(.followers, in: 10_000...100_000_000)
     folder = try TemporaryFolder()
     if case .postgres(let uri) = try StoreAddress(try arguments.string(.benchStore)) {
       postgres = uri
@@ -84,7 +93,9 @@ final class BenchContext {
   }
 
   /// Topics of their own on the real Kafka, or an embedded broker that lives as long as `body`.
-  func withTopics<T>(partitions: Int = 12, _ body: (ClientConfiguration, Topics) throws -> T) throws -> T {
+  func withTopics<T>(partitions: Int = BenchContext.partitions, _ body: (ClientConfiguration, Topics) throws -> T)
+    throws -> T
+  {
     serial += 1
     let topics = Topics(prefix: "bench-\(microsecondsSince1970())-\(serial).")
     if let realKafka {
