@@ -31,6 +31,7 @@ final class OrdinaryTraffic: Sendable {
     let view: Int
     let first: StoreKey
     let second: StoreKey
+    let time: Int64
     let emittedAt: Instant
   }
 
@@ -46,8 +47,9 @@ final class OrdinaryTraffic: Sendable {
   private let users: Users
   private let state = Mutex(State())
 
-  /// The most events that are asked for at once. More wait only when they have waited for long.
-  private static let askedAtOnce = 256
+  /// The most events that are asked for at once, so that asking takes little of what is measured. More wait only when they have
+  /// waited for long; then they take turns.
+  private static let askedAtOnce = 64
 
   /// Starts emitting and watching.
   init(_ users: Users, _ kafka: ClientConfiguration, _ topics: Topics, store address: String) throws {
@@ -106,10 +108,10 @@ final class OrdinaryTraffic: Sendable {
       pause(milliseconds: due.millisecondsFromNow)
       let id = EventID.version7(milliseconds: UInt64(microsecondsSince1970() / 1000), using: &random)
       let (assertion, view, first, second) = try next(number, id)
-      let event = Event(
-        id: id, source: "/bench", time: Timestamp(microseconds: microsecondsSince1970()), assertion: assertion)
+      let time = microsecondsSince1970()
+      let event = Event(id: id, source: "/bench", time: Timestamp(microseconds: time), assertion: assertion)
       state.withLock {
-        $0.waiting.append(Watched(view: view, first: first, second: second, emittedAt: .now))
+        $0.waiting.append(Watched(view: view, first: first, second: second, time: time, emittedAt: .now))
       }
       try producer.send(event)
       number += 1
@@ -141,32 +143,39 @@ final class OrdinaryTraffic: Sendable {
     // As the store's own readers do it: one plan, along indexes.
     try database.execute(
       "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; SET jit = off")
+    var start = 0
     while !isStopping {
-      let asked = state.withLock { Array($0.waiting.prefix(Self.askedAtOnce)) }
+      let asked = state.withLock { state in
+        if start >= state.waiting.count { start = 0 }
+        return Array(state.waiting[start...].prefix(Self.askedAtOnce))
+      }
       if !asked.isEmpty {
         let visible = try database.query(
           Self.visible, .integers(Array(asked.indices)) { Int64($0) }, .smallIntegers(asked) { $0.view },
-          .keys(asked) { $0.first }, .keys(asked) { $0.second }
+          .keys(asked) { $0.first }, .keys(asked) { $0.second }, .integers(asked) { $0.time }
         ).map { Int($0.integer(0)) }
         let now = Instant.now
         state.withLock { state in
           for index in visible {
             state.seen.append((asked[index].emittedAt, now.seconds(since: asked[index].emittedAt)))
           }
-          // Only this thread removes, so the first are still those that were asked for.
-          for index in visible.sorted().reversed() { state.waiting.remove(at: index) }
+          // Only this thread removes, so those that were asked for are where they were.
+          for index in visible.sorted().reversed() { state.waiting.remove(at: start + index) }
         }
+        start += asked.count - visible.count
       }
       pause(milliseconds: 2)
     }
   }
 
+  /// OFFSET 0 keeps the planner from reading all likes into a hash table.
   private static let visible = """
-    SELECT w.n FROM unnest($1::bigint[], $2::smallint[], $3::uuid[], $4::uuid[]) w(n, view, first, second)
+    SELECT w.n FROM unnest($1::bigint[], $2::smallint[], $3::uuid[], $4::uuid[], $5::bigint[])
+      w(n, view, first, second, time)
     WHERE CASE w.view
-      WHEN 0 THEN EXISTS (SELECT 1 FROM follows f WHERE f.actor = w.first AND f.subject = w.second)
-      WHEN 1 THEN EXISTS (SELECT 1 FROM likes l WHERE l.actor = w.first AND l.subject = w.second)
-      ELSE EXISTS (SELECT 1 FROM feed_items i WHERE i.owner = w.first AND i.post = w.second)
+      WHEN 0 THEN EXISTS (SELECT 1 FROM follows f WHERE f.actor = w.first AND f.subject = w.second OFFSET 0)
+      WHEN 1 THEN EXISTS (SELECT 1 FROM likes l WHERE l.actor = w.first AND l.subject = w.second OFFSET 0)
+      ELSE EXISTS (SELECT 1 FROM feed_items i WHERE i.owner = w.first AND i.at = w.time AND i.post = w.second OFFSET 0)
     END
     """
 }
