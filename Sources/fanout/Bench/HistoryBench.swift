@@ -60,10 +60,12 @@ enum HistoryBench {
       }
     }
     let a = BenchContext.median(times)
+    // A plan that the server chose badly shows as a round that takes several times as long.
+    let span = "\(fixed(times.min() ?? 0, 2)) to \(fixed(times.max() ?? 0, 2))"
     context.report(
       "history",
       "\(grouped(Double(events.count) / a)) events/s end to end with \(grouped(Double(deliveries) / a)) deliveries/s "
-        + "(\(grouped(events.count)) and \(grouped(deliveries)) in \(fixed(a, 2)) s), \(context.brokerName) to PostgreSQL, "
+        + "(\(grouped(events.count)) and \(grouped(deliveries)) in \(fixed(a, 2)) s; rounds took \(span)), \(context.brokerName) to PostgreSQL, "
         + "one worker process, which took \(fixed(BenchContext.median(cpu), 2)) s of processor time")
   }
 }
