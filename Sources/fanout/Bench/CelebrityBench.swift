@@ -128,7 +128,7 @@ struct CelebrityBench {
         id: EventID(unchecked: id), source: "/bench", time: Timestamp(microseconds: microsecondsSince1970()),
         assertion: .published(post, publishedAt: nil)))
     try wait(for: post, sentinels)
-    let rows = try schema.database.integer("SELECT count(*) FROM feed WHERE post = \(Self.key(post))")
+    let rows = try schema.database.integer("SELECT count(*) FROM feed_row WHERE post = \(Self.key(post))")
     guard rows == context.followers + 1 else {
       throw CommandFailure(
         "the post is in \(rows) feeds, not in those of \(context.followers) followers and the author")
@@ -155,7 +155,7 @@ struct CelebrityBench {
       missing = try schema.database.query(
         """
         SELECT o.owner FROM unnest($1::uuid[]) o(owner)
-        WHERE NOT EXISTS (SELECT 1 FROM feed f WHERE f.owner = o.owner AND f.post = \(Self.key(post)) OFFSET 0)
+        WHERE NOT EXISTS (SELECT 1 FROM feed_row f WHERE f.owner = o.owner AND f.post = \(Self.key(post)) OFFSET 0)
         """, .keys(missing) { $0 }
       ).map { $0.key(0) }
       if missing.isEmpty { return }
@@ -210,7 +210,7 @@ struct CelebrityBench {
             count(*) FILTER (WHERE post <> \(Self.key(Post(author: celebrity, id: PostID(unchecked: "second"))))) FROM new_rows;
           RETURN NULL;
         END $$;
-      CREATE TRIGGER bench_count AFTER INSERT ON feed REFERENCING NEW TABLE AS new_rows
+      CREATE TRIGGER bench_count AFTER INSERT ON feed_row REFERENCING NEW TABLE AS new_rows
         FOR EACH STATEMENT EXECUTE FUNCTION bench_count();
       """)
   }

@@ -175,7 +175,7 @@ final class OrdinaryTraffic: Sendable {
     WHERE CASE w.view
       WHEN 0 THEN EXISTS (SELECT 1 FROM follows f WHERE f.actor = w.first AND f.subject = w.second OFFSET 0)
       WHEN 1 THEN EXISTS (SELECT 1 FROM likes l WHERE l.actor = w.first AND l.subject = w.second OFFSET 0)
-      ELSE EXISTS (SELECT 1 FROM feed_items i WHERE i.owner = w.first AND i.at = w.time AND i.post = w.second OFFSET 0)
+      ELSE EXISTS (SELECT 1 FROM feed i WHERE i.owner = w.first AND i.at = w.time AND i.post = w.second OFFSET 0)
     END
     """
 }
