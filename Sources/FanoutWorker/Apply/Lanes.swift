@@ -17,15 +17,13 @@ final class Lanes {
 
   /// A task stands for some thousand feed rows, so a few of them are a batch.
   private static let tasksInBatch = 32
-  /// How long a slice lets events go first, in milliseconds. It must end: large fan-outs have to get on under constant load.
-  private static let courtesy = 50
 
   init(
     _ configuration: WorkerConfiguration, store: any Store, handover: any SliceHandover, deadLetters: Outlet?, log: Log
   ) throws(WorkerError) {
     let topics = configuration.topics
     tasksTopic = topics.tasks
-    let traffic = Monitor(0)
+    let courtesy = Courtesy()
     let newApplier = { (beforeSlice: @escaping @Sendable () -> Void) in
       BatchApplier(
         store: store, handover: handover, deadLetters: deadLetters, singles: SingleRecords(configuration),
@@ -37,14 +35,14 @@ final class Lanes {
       let applier = newApplier {}
       appliers.append(applier)
       let thread = try ApplyThread(applier, outcomes: outcomes) { isApplying in
-        traffic.withLock { $0 += isApplying ? 1 : -1 }
+        if isApplying { courtesy.eventsBegin() } else { courtesy.eventsEnd() }
       }
       lanes.append(
         Lane(
           BatchBuilder(topics: topics, group: configuration.group), thread,
           maxRecords: configuration.maxBatchRecords, maxBytes: configuration.maxBatchBytes))
     }
-    let applier = newApplier { _ = traffic.wait(until: .after(milliseconds: Self.courtesy)) { $0 == 0 ? () : nil } }
+    let applier = newApplier { courtesy.giveWay() }
     events = lanes
     self.appliers = appliers + [applier]
     tasks = Lane(
