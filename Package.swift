@@ -52,11 +52,14 @@ let package = Package(
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
+    // The PostgreSQL of FANOUT_TEST_POSTGRES, or one that the tests start; and servers that a test may crash.
+    .target(
+      name: "PostgresTesting", dependencies: ["PostgresStore"], path: "Tests/PostgresTesting", swiftSettings: strict),
     // The command as processes, on the embedded broker and on a real Kafka.
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "PostgresStore", "SQLiteStore",
+        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "PostgresTesting", "SQLiteStore",
         "SocialEvents",
       ],
       swiftSettings: strict),
@@ -66,10 +69,10 @@ let package = Package(
     .testTarget(
       name: "SQLiteStoreTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore", "CSQLite"],
       swiftSettings: strict),
-    // On the PostgreSQL of FANOUT_TEST_POSTGRES, or on one that the tests start.
     .testTarget(
       name: "PostgresStoreTests",
-      dependencies: ["FanoutStore", "FanoutStoreTesting", "PostgresStore", "SocialEvents"], swiftSettings: strict),
+      dependencies: ["FanoutStore", "FanoutStoreTesting", "PostgresStore", "PostgresTesting", "SocialEvents"],
+      swiftSettings: strict),
     .testTarget(
       name: "ConvergenceTests", dependencies: ["FanoutStore", "FanoutStoreTesting", "SQLiteStore"],
       swiftSettings: strict),

@@ -1,3 +1,4 @@
+import PostgresTesting
 import Testing
 
 @Suite("Generated histories and what an independent oracle says of them (SPEC 4, 5)", .crowded)
@@ -9,7 +10,7 @@ struct GeneratedHistoryTests {
 
   @Test("two workers at once (SPEC 6)", arguments: Generated.workloads, BrokerKind.available)
   func two(workload: Workload, kind: BrokerKind) async throws {
-    try await Scenario.twoWorkers(workload, on: kind)
+    try await Scenario.workers(2, workload, on: kind)
   }
 
   @Test("large fan-outs in slices (SPEC 6)", arguments: Generated.workloads, BrokerKind.available)
@@ -27,6 +28,9 @@ struct GeneratedHistoryTests {
 struct PresenceTests {
   @Test("a real Kafka", .enabled(if: RealKafka.isPresent, RealKafka.missing))
   func kafka() {}
+
+  @Test("PostgreSQL", .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
+  func postgres() {}
 
   @Test("the shared data", .enabled(if: Shared.isPresent, Shared.missing))
   func shared() {}

@@ -14,7 +14,7 @@ struct HiggsTests {
 
   @Test("two workers at once (SPEC 6)", arguments: [Higgs.small, Higgs.smallFeeds], BrokerKind.available)
   func twoWorkers(workload: Workload, kind: BrokerKind) async throws {
-    try await Scenario.twoWorkers(workload, on: kind)
+    try await Scenario.workers(2, workload, on: kind)
   }
 
   @Test("large fan-outs in slices (SPEC 6)", arguments: BrokerKind.available)
@@ -39,7 +39,7 @@ struct LargeHiggsTests {
 
   @Test("two workers at once (SPEC 6)")
   func two() async throws {
-    try await Scenario.twoWorkers(Higgs.large, on: .kafka)
+    try await Scenario.workers(2, Higgs.large, on: .kafka)
   }
 
   @Test("large fan-outs in slices (SPEC 6)", arguments: [Higgs.large, Higgs.largeSmallFeeds])

@@ -120,7 +120,7 @@ struct KnownFaultTests {
     try await eventually("the deletion is known", else: worker.report) {
       try number("SELECT count(*) FROM post WHERE deleted = 1", deployment) == 1
     }
-    let store = try SQLiteStore(path: deployment.storePath, access: .readOnly, settings: nil)
+    let store = try SQLiteStore(path: deployment.store.path, access: .readOnly, settings: nil)
     var shown = 0
     try store.export { if case .feed = $0 { shown += 1 } }
     #expect(shown == 0, "no reader is shown it any more, whatever is still to be cleaned up")
@@ -167,7 +167,7 @@ struct KnownFaultTests {
   }
 
   private func number(_ sql: String, _ deployment: Deployment) throws -> Int {
-    let database = try Connection(path: deployment.storePath, access: .readOnly)
+    let database = try Connection(path: deployment.store.path, access: .readOnly)
     let statement = try database.statement(sql)
     return try statement.first { Int(statement.integer(0)) } ?? 0
   }

@@ -13,7 +13,7 @@ struct OutageTests {
   func lockedStore(kind: BrokerKind) async throws {
     let deployment = try await Deployment.start(on: kind)
     try await deployment.run(["migrate"])
-    let lock = try StoreLock(deployment.storePath)
+    let lock = try StoreLock(deployment.store.path)
     try await deployment.emit(lines: (0..<50).map { Lines.follow("u\($0)", "x", id: "\($0)") }.joinedLines)
     let worker = try deployment.startWorker(["--max-in-flight", "3"])
     // SQLite itself waits for a while first.
@@ -26,7 +26,7 @@ struct OutageTests {
     #expect(report.retries > 0)
     #expect(report.deadLetters == 0)
     #expect(report["rebalances"] == 1, "it kept its place in the group meanwhile")
-    #expect(deployment.registerCount() == 50)
+    #expect(deployment.store.registerCount() == 50)
   }
 
   @Test("a worker may be started before the brokers are there")
@@ -148,7 +148,7 @@ struct OutageTests {
   func refusedEvent(kind: BrokerKind) async throws {
     let deployment = try await Deployment.start(on: kind)
     try await deployment.run(["migrate"])
-    let database = try Connection(path: deployment.storePath, access: .readWrite)
+    let database = try Connection(path: deployment.store.path, access: .readWrite)
     try database.execute(
       """
       CREATE TRIGGER refuse BEFORE INSERT ON edge WHEN NEW.actor_id = 'u13' BEGIN
@@ -158,7 +158,7 @@ struct OutageTests {
     try await deployment.emit(lines: (0..<50).map { Lines.follow("u\($0)", "x", id: "\($0)") }.joinedLines)
     let report = try await deployment.catchUp()
     #expect(report.deadLetters == 1)
-    #expect(deployment.registerCount() == 49)
+    #expect(deployment.store.registerCount() == 49)
     #expect(try deployment.lag() == 0)
     let letters = try deployment.records(of: [deployment.topics.deadLetters])
     #expect(letters.map { $0.header("ce_id") } == ["13"])

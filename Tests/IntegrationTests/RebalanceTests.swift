@@ -11,12 +11,12 @@ struct RebalanceTests {
     let load = try Load(on: deployment)
     let share = "assigned \(deployment.partitions / 2 * 6) partitions"
     let first = try deployment.startWorker()
-    try await eventually("the first is at work", else: first.report) { deployment.registerCount() > 100 }
+    try await eventually("the first is at work", else: first.report) { deployment.store.registerCount() > 100 }
     let second = try deployment.startWorker()
     try await first.says(share)
     try await second.says(share)
-    let count = deployment.registerCount()
-    try await eventually("work goes on", else: second.report) { deployment.registerCount() > count + 100 }
+    let count = deployment.store.registerCount()
+    try await eventually("work goes on", else: second.report) { deployment.store.registerCount() > count + 100 }
     let firstReport = try await first.stopInOrder()
     let total = try await load.stop()
     try await deployment.allAcknowledged(by: [second])
@@ -37,12 +37,12 @@ struct RebalanceTests {
     let deployment = try await Deployment.start(on: kind)
     let load = try Load(on: deployment)
     let first = try deployment.startWorker(["--max-in-flight", "600"])
-    try await eventually("the first is at work", else: first.report) { deployment.registerCount() > 100 }
+    try await eventually("the first is at work", else: first.report) { deployment.store.registerCount() > 100 }
     // Asleep for longer than its session lasts, as in a container that was paused; but not within a transaction, which
     // would keep the store from everybody.
     try await eventually("it sleeps without holding the store's lock", else: first.report) {
       try await first.suspend()
-      if let lock = try? StoreLock(deployment.storePath) {
+      if let lock = try? StoreLock(deployment.store.path) {
         lock.release()
         return true
       }
@@ -51,9 +51,9 @@ struct RebalanceTests {
     }
     let second = try deployment.startWorker()
     try await second.says("assigned \(deployment.partitions * 6) partitions")
-    let count = deployment.registerCount()
+    let count = deployment.store.registerCount()
     try await eventually("the second does all the work", else: second.report) {
-      deployment.registerCount() > count + 100
+      deployment.store.registerCount() > count + 100
     }
     first.signal(SIGCONT)
     try await first.says("lost ")
@@ -71,10 +71,9 @@ struct RebalanceTests {
   func killed(kind: BrokerKind) async throws {
     let deployment = try await Deployment.start(on: kind)
     let load = try Load(on: deployment)
-    let workers = [try deployment.startWorker(), try deployment.startWorker()]
-    for worker in workers { try await worker.says("assigned \(deployment.partitions / 2 * 6) partitions") }
-    let count = deployment.registerCount()
-    try await eventually("they are at work", else: workers[0].report) { deployment.registerCount() > count + 100 }
+    let workers = try await deployment.startWorkers(2)
+    let count = deployment.store.registerCount()
+    try await eventually("they are at work", else: workers[0].report) { deployment.store.registerCount() > count + 100 }
     workers[0].kill()
     try await workers[1].says("assigned \(deployment.partitions * 6) partitions")
     try await load.stop()
@@ -103,7 +102,7 @@ struct RebalanceTests {
     let first = try deployment.startWorker()
     try await first.isAssigned()
     // The first can't give its partitions up while it has work at hand that it can't finish.
-    let lock = try StoreLock(deployment.storePath)
+    let lock = try StoreLock(deployment.store.path)
     try await deployment.emit(lines: Lines.follow("ann", "bob", id: "1") + "\n")
     let second = try deployment.startWorker(["--until-caught-up"])
     try await second.says("worker started")

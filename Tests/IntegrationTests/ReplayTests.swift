@@ -21,8 +21,8 @@ struct ReplayTests {
     let deployment = try await Deployment.start(on: kind, environment: workload.environment)
     try await workload.publish(deployment)
     for sliceSize in [5000, workload.sliceSize] {
-      let store = deployment.folder.newFile("rebuilt.db")
-      try await deployment.run(["replay", "--store", "sqlite:\(store)", "--slice-size", "\(sliceSize)"])
+      let store = try OwnStore(.sqlite, in: deployment.folder)
+      try await deployment.run(["replay", "--store", store.option, "--slice-size", "\(sliceSize)"])
       try await workload.check(deployment, store: store, "rebuilt with slices of \(sliceSize)")
     }
     #expect(try deployment.records(of: [deployment.topics.tasks]).isEmpty, "it leaves no tasks to others")
@@ -37,8 +37,8 @@ struct ReplayTests {
     try await deployment.catchUp()
     try await deployment.run(["replay"])
     try await workload.check(deployment, "after a replay into the same store")
-    let store = deployment.folder.newFile("rebuilt.db")
-    try await deployment.run(["replay", "--store", "sqlite:\(store)"])
+    let store = try OwnStore(.sqlite, in: deployment.folder)
+    try await deployment.run(["replay", "--store", store.option])
     try await workload.check(deployment, store: store, "rebuilt")
   }
 
@@ -93,8 +93,8 @@ struct ReplayTests {
     for (start, expected) in [
       ("2024-05-01T03:00:00Z", 3), ("2024-05-01T03:00:00.001Z", 2), ("2030-01-01T00:00:00Z", 0),
     ] {
-      let store = deployment.folder.newFile("from.db")
-      let result = try await deployment.run(["replay", "--from", start, "--store", "sqlite:\(store)"])
+      let store = try OwnStore(.sqlite, in: deployment.folder)
+      let result = try await deployment.run(["replay", "--from", start, "--store", store.option])
       #expect(result.output.hasPrefix("replayed \(expected) events"), "\(result.output)")
       let edges = try await deployment.dump(of: store).filter { $0.hasPrefix(#"{"view":"edge""#) }
       #expect(edges.map(String.init) == (6 - expected..<6).map { Lines.followEdge("u\($0)", "x") })

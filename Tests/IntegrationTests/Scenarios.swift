@@ -5,8 +5,8 @@ import Testing
 /// The ways that a set of events may take through workers. Whichever it is, the store shows the same in the end.
 enum Scenario {
   /// One worker applies everything that is there.
-  static func oneWorker(_ workload: Workload, on kind: BrokerKind) async throws {
-    let deployment = try await Deployment.start(on: kind, environment: workload.environment)
+  static func oneWorker(_ workload: Workload, on kind: BrokerKind, store: StoreKind = .sqlite) async throws {
+    let deployment = try await Deployment.start(on: kind, store: store, environment: workload.environment)
     try await workload.publish(deployment)
     let report = try await deployment.catchUp()
     #expect(report.deadLetters == 0)
@@ -15,27 +15,28 @@ enum Scenario {
     try await workload.check(deployment, "one worker")
   }
 
-  /// Two workers share the topics, and the store.
-  static func twoWorkers(_ workload: Workload, on kind: BrokerKind) async throws {
-    let deployment = try await Deployment.start(on: kind, environment: workload.environment)
-    // As many as half of the partitions of five topics with events and one with tasks.
-    let share = "assigned \(deployment.partitions / 2 * 6) partitions"
-    let workers = [try deployment.startWorker(), try deployment.startWorker()]
-    for worker in workers { try await worker.says(share) }
+  /// Several workers share the topics, and the store.
+  /// - Parameter count: 2 or 4, so that each gets as many partitions as the others.
+  static func workers(
+    _ count: Int, _ workload: Workload, on kind: BrokerKind, store: StoreKind = .sqlite
+  ) async throws {
+    let deployment = try await Deployment.start(on: kind, store: store, environment: workload.environment)
+    let workers = try await deployment.startWorkers(count)
     try await workload.publish(deployment)
     try await deployment.allAcknowledged(by: workers)
     for worker in workers {
       let report = try await worker.stopInOrder()
-      #expect(report.events > 0, "both workers did some of the work")
+      #expect(report.events > 0, "all workers did some of the work")
       #expect(report.deadLetters == 0)
     }
-    try await workload.check(deployment, "two workers")
+    try await workload.check(deployment, "\(count) workers")
   }
 
   /// Large fan-outs are cut into slices. The second time all followers are known before the posts come, so there must be some.
-  static func slices(_ workload: Workload, on kind: BrokerKind) async throws {
+  static func slices(_ workload: Workload, on kind: BrokerKind, store: StoreKind = .sqlite) async throws {
     let deployment = try await Deployment.start(
-      on: kind, environment: workload.environment.merging(["FANOUT_SLICE_SIZE": "\(workload.sliceSize)"]) { $1 })
+      on: kind, store: store,
+      environment: workload.environment.merging(["FANOUT_SLICE_SIZE": "\(workload.sliceSize)"]) { $1 })
     try await workload.publish(deployment)
     try await deployment.catchUp()
     try await workload.check(deployment, "with slices")
@@ -48,24 +49,26 @@ enum Scenario {
   }
 
   /// The worker is killed again and again, in the middle of its work.
-  static func killed(_ workload: Workload, on kind: BrokerKind, maxInFlight: Int) async throws {
+  static func killed(
+    _ workload: Workload, on kind: BrokerKind, store: StoreKind = .sqlite, maxInFlight: Int
+  ) async throws {
     // Where the machine is busy elsewhere, all kills may come after the worker has caught up: then once more.
     var hits = 0
     for _ in 0..<6 where hits == 0 {
-      hits = try await killedSeveralTimes(workload, on: kind, maxInFlight: maxInFlight)
+      hits = try await killedSeveralTimes(workload, on: kind, store, maxInFlight: maxInFlight)
     }
     #expect(hits > 0, "at least one worker was killed before it had caught up")
   }
 
   /// - Returns: how many kills came before the worker had caught up.
   private static func killedSeveralTimes(
-    _ workload: Workload, on kind: BrokerKind, maxInFlight: Int
+    _ workload: Workload, on kind: BrokerKind, _ store: StoreKind, maxInFlight: Int
   ) async throws -> Int {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("killing workers with seed \(seed)")
     var random = SeededGenerator(seed: seed)
     let deployment = try await Deployment.start(
-      on: kind,
+      on: kind, store: store,
       environment: workload.environment.merging(
         ["FANOUT_SLICE_SIZE": "\(workload.sliceSize)", "FANOUT_MAX_IN_FLIGHT": "\(maxInFlight)"]) { $1 })
     try await workload.publish(deployment)
@@ -77,7 +80,7 @@ enum Scenario {
       let worker = try deployment.startWorker()
       try await eventually("the worker has come as far as \(count)", else: worker.report) {
         #expect(worker.isRunning, "\(worker.report)")
-        return deployment.registerCount() >= count
+        return deployment.store.registerCount() >= count
       }
       worker.kill()
       if try await deployment.digest() != workload.digest { hits += 1 }

@@ -12,11 +12,11 @@ struct StopTests {
     let deployment = try await Deployment.start(on: kind)
     let load = try Load(on: deployment)
     let worker = try deployment.startWorker(["--max-in-flight", "60"])
-    try await eventually("the worker is at work", else: worker.report) { deployment.registerCount() > 200 }
+    try await eventually("the worker is at work", else: worker.report) { deployment.store.registerCount() > 200 }
     let report = try await worker.stopInOrder(by: signal)
     let total = try await load.stop()
 
-    let applied = deployment.registerCount()
+    let applied = deployment.store.registerCount()
     #expect(report.events == applied)
     let lag = try deployment.lag()
     #expect(lag == total - applied, "nothing is lost, and nothing will be done twice")
@@ -33,10 +33,10 @@ struct StopTests {
     let deployment = try await Deployment.start(on: .kafka, environment: patient)
     let load = try Load(on: deployment)
     for _ in 0..<3 {
-      let count = deployment.registerCount()
+      let count = deployment.store.registerCount()
       let worker = try deployment.startWorker()
       try await eventually("it has the partitions and is at work", else: worker.report) {
-        deployment.registerCount() > count
+        deployment.store.registerCount() > count
       }
       try await worker.stopInOrder()
     }
@@ -57,7 +57,7 @@ struct StopTests {
   func lockedStore() async throws {
     let deployment = try await Deployment.start(on: .embedded)
     try await deployment.run(["migrate"])
-    let lock = try StoreLock(deployment.storePath)
+    let lock = try StoreLock(deployment.store.path)
     let worker = try await blockedWorker(deployment, gracePeriod: 1)
     worker.signal(SIGTERM)
     let status = try await worker.end()
@@ -72,7 +72,7 @@ struct StopTests {
   func duringRevoke() async throws {
     let deployment = try await Deployment.start(on: .embedded)
     try await deployment.run(["migrate"])
-    let lock = try StoreLock(deployment.storePath)
+    let lock = try StoreLock(deployment.store.path)
     let worker = try await blockedWorker(deployment, gracePeriod: 2)
     // Another member makes the group revoke what the first has.
     let other = try deployment.startWorker(["--grace-period", "2"])
@@ -117,7 +117,7 @@ struct StopTests {
   func twice() async throws {
     let deployment = try await Deployment.start(on: .embedded)
     try await deployment.run(["migrate"])
-    let lock = try StoreLock(deployment.storePath)
+    let lock = try StoreLock(deployment.store.path)
     let worker = try await blockedWorker(deployment, gracePeriod: 600)
     // Wrappers repeat a signal that has reached the worker already: that is not a second request.
     worker.signal(SIGTERM)

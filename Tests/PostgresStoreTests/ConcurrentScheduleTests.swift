@@ -2,6 +2,7 @@ import FanoutStore
 import FanoutStoreTesting
 import Foundation
 import PostgresStore
+import PostgresTesting
 import Synchronization
 import Testing
 
@@ -99,12 +100,5 @@ struct ConcurrentScheduleTests {
       tasks.add(try store.deriveViews(of: batch, sliceSize: cut % 2 == 0 ? 1 : 5000).slices)
       while let slice = tasks.take() { _ = try store.derive(slice, sliceSize: 2) }
     }
-  }
-}
-
-/// Runs what blocks on a thread of its own, as the cooperative pool has only as many as there are cores.
-func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-  try await withCheckedThrowingContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
   }
 }

@@ -1,6 +1,7 @@
 import FanoutStore
 import FanoutStoreTesting
 import PostgresStore
+import PostgresTesting
 import Testing
 
 @Suite("PostgresStore", .serialized, .enabled(if: PostgresServer.isPresent, PostgresServer.missing))

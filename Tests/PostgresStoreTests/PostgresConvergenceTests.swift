@@ -2,6 +2,7 @@ import FanoutStore
 import FanoutStoreTesting
 import Foundation
 import PostgresStore
+import PostgresTesting
 import Testing
 
 /// The histories of ConvergenceTests, on PostgreSQL.

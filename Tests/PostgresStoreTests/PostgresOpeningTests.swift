@@ -1,6 +1,7 @@
 import FanoutStore
 import FanoutStoreTesting
 import PostgresStore
+import PostgresTesting
 import Testing
 
 @Suite("Opening a PostgreSQL store", .enabled(if: PostgresServer.isPresent, PostgresServer.missing))
@@ -12,13 +13,6 @@ struct PostgresOpeningTests {
     } catch {
       return error as? StoreError
     }
-  }
-
-  /// A schema without tables.
-  private func emptySchema() throws -> String {
-    let name = "o\(UInt64.random(in: 0...UInt64.max))"
-    try Connection(try Place.server()).execute("CREATE SCHEMA \(name)")
-    return try Place.address(name)
   }
 
   @Test("a server that is not there is named, with what to do")
@@ -46,7 +40,7 @@ struct PostgresOpeningTests {
 
   @Test("tables are made for writing, and not for reading")
   func missingTables() throws {
-    let address = try emptySchema()
+    let address = try ScratchSchema().address
     let refusal = error { _ = try PostgresStore(address: address, access: .readOnly, settings: nil) }
     #expect(refusal?.code == .schema)
     #expect(refusal?.message.contains("fanout migrate") == true)
@@ -60,7 +54,7 @@ struct PostgresOpeningTests {
 
   @Test("another program's tables are refused, and left as they were")
   func otherProgram() throws {
-    let address = try emptySchema()
+    let address = try ScratchSchema().address
     try Connection(address).execute("CREATE TABLE post(a int); INSERT INTO post VALUES(7)")
     for access in [PostgresStore.Access.readOnly, .readWrite] {
       #expect(error { _ = try PostgresStore(address: address, access: access, settings: nil) }?.code == .schema)
@@ -71,7 +65,7 @@ struct PostgresOpeningTests {
 
   @Test("a schema that does not exist is refused, with the remedy")
   func noSchema() throws {
-    let address = try Place.address("not_there")
+    let address = ScratchSchema.address(of: "not_there", on: try #require(PostgresServer.address))
     let error = error { _ = try PostgresStore.migrate(address: address) }
     #expect(error?.code == .schema)
     #expect(error?.message.contains("CREATE SCHEMA") == true)
@@ -79,7 +73,7 @@ struct PostgresOpeningTests {
 
   @Test("a newer schema is refused, and says so")
   func newerSchema() throws {
-    let address = try emptySchema()
+    let address = try ScratchSchema().address
     _ = try PostgresStore.migrate(address: address)
     try Connection(address).execute("UPDATE setting SET value = 99 WHERE name = 'schema_version'")
     for access in [PostgresStore.Access.readOnly, .readWrite] {
@@ -92,7 +86,7 @@ struct PostgresOpeningTests {
 
   @Test("migration makes a store, its dry run says how, and its repetition does nothing")
   func migration() throws {
-    let address = try emptySchema()
+    let address = try ScratchSchema().address
     let sql = try PostgresStore.migrationSQL(address: address)
     #expect(sql.contains("CREATE TABLE edge"))
     #expect(try Connection(address).integer("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 0)
@@ -103,14 +97,14 @@ struct PostgresOpeningTests {
     #expect(try PostgresStore.migrationSQL(address: address).isEmpty)
     #expect(try PostgresStore(address: address, access: .readOnly, settings: nil).settings.feedLimit == 3)
     // The printed SQL makes the same.
-    let other = try emptySchema()
+    let other = try ScratchSchema().address
     try Connection(other).execute(sql)
     #expect(try PostgresStore(address: other, access: .readOnly, settings: nil).settings == .standard)
   }
 
   @Test("several that make one store at once all get it", arguments: 0..<10)
   func racing(round: Int) async throws {
-    let address = try emptySchema()
+    let address = try ScratchSchema().address
     try await withThrowingTaskGroup(of: StoreSettings.self) { group in
       for worker in 0..<4 {
         group.addTask {

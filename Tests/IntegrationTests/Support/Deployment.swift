@@ -1,6 +1,5 @@
 import Foundation
 import Kafka
-import SQLiteStore
 import SocialEvents
 import Testing
 
@@ -12,6 +11,7 @@ final class Deployment: Sendable {
   let topics: Topics
   let group: String
   let partitions: Int
+  let store: OwnStore
   private let environment: [String: String]
   /// Lives as long as the deployment.
   private let embedded: EmbeddedBrokerProcess?
@@ -20,18 +20,21 @@ final class Deployment: Sendable {
   ///   - partitions: of each topic.
   ///   - environment: options for all commands, as variables; they win over those of the deployment.
   static func start(
-    on kind: BrokerKind, partitions: Int = 4, environment: [String: String] = [:], createsTopics: Bool = true
+    on kind: BrokerKind, store: StoreKind = .sqlite, partitions: Int = 4, environment: [String: String] = [:],
+    createsTopics: Bool = true
   ) async throws -> Deployment {
     let folder = try TestFolder()
+    let store = try OwnStore(store, in: folder)
     switch kind {
     case .embedded:
       let broker = try await EmbeddedBrokerProcess.start(
         topicPrefix: Topics.defaultPrefix, partitions: partitions, in: folder)
       return Deployment(
-        folder, kind, broker.brokers, prefix: Topics.defaultPrefix, partitions, broker, environment)
+        folder, kind, broker.brokers, prefix: Topics.defaultPrefix, partitions, broker, store, environment)
     case .kafka:
       let brokers = try #require(RealKafka.brokers)
-      let deployment = Deployment(folder, kind, brokers, prefix: RealKafka.newPrefix(), partitions, nil, environment)
+      let deployment = Deployment(
+        folder, kind, brokers, prefix: RealKafka.newPrefix(), partitions, nil, store, environment)
       if createsTopics {
         try await deployment.run(["topics", "create", "--partitions", "\(partitions)", "--replication-factor", "1"])
       }
@@ -41,7 +44,7 @@ final class Deployment: Sendable {
 
   private init(
     _ folder: TestFolder, _ kind: BrokerKind, _ brokers: String, prefix: String, _ partitions: Int,
-    _ embedded: EmbeddedBrokerProcess?, _ environment: [String: String]
+    _ embedded: EmbeddedBrokerProcess?, _ store: OwnStore, _ environment: [String: String]
   ) {
     self.folder = folder
     self.kind = kind
@@ -50,16 +53,16 @@ final class Deployment: Sendable {
     self.group = prefix + "workers"
     self.partitions = partitions
     self.embedded = embedded
+    self.store = store
     let own = [
       "FANOUT_BROKERS": brokers, "FANOUT_TOPIC_PREFIX": prefix, "FANOUT_GROUP": group,
-      "FANOUT_STORE": "sqlite:" + folder.file("store.db"),
+      "FANOUT_STORE": store.option,
       // A worker that was killed is noticed soon, and the embedded broker takes this long for a rebalance.
       "FANOUT_KAFKA": "session.timeout.ms=6000;heartbeat.interval.ms=500",
     ]
     self.environment = own.merging(environment) { $1 }
   }
 
-  var storePath: String { folder.file("store.db") }
   /// For clients within the tests.
   var client: ClientConfiguration { ClientConfiguration(brokers: brokers, clientID: "tests") }
 
@@ -86,6 +89,14 @@ final class Deployment: Sendable {
     try start(["worker"] + options, environment: environment)
   }
 
+  /// Starts workers, and waits until each has as many partitions as the others.
+  func startWorkers(_ count: Int) async throws -> [ChildProcess] {
+    let workers = try (0..<count).map { _ in try startWorker() }
+    // Of five topics with events and one with tasks.
+    for worker in workers { try await worker.says("assigned \(partitions / count * 6) partitions") }
+    return workers
+  }
+
   /// Runs a worker until it has caught up.
   @discardableResult
   func catchUp(_ options: [String] = [], environment: [String: String] = [:]) async throws -> WorkerReport {
@@ -104,14 +115,15 @@ final class Deployment: Sendable {
   }
 
   /// The digest of the whole dump.
-  func digest(of store: String? = nil) async throws -> String {
-    let result = try await run(["digest"], environment: store.map { ["FANOUT_STORE": "sqlite:\($0)"] } ?? [:])
+  /// - Parameter store: another store than the deployment's.
+  func digest(of store: OwnStore? = nil) async throws -> String {
+    let result = try await run(["digest"], environment: ["FANOUT_STORE": (store ?? self.store).option])
     return result.lines.first.map { String($0.prefix(64)) } ?? ""
   }
 
   /// The lines of the dump.
-  func dump(of store: String? = nil) async throws -> [Substring] {
-    try await run(["dump"], environment: store.map { ["FANOUT_STORE": "sqlite:\($0)"] } ?? [:]).lines
+  func dump(of store: OwnStore? = nil) async throws -> [Substring] {
+    try await run(["dump"], environment: ["FANOUT_STORE": (store ?? self.store).option]).lines
   }
 
   // MARK: What lies in Kafka
@@ -139,18 +151,8 @@ final class Deployment: Sendable {
     try await eventually(
       "all is acknowledged", else: workers.map(\.report).joined(separator: "\n")
     ) {
-      for worker in workers where !worker.isRunning { throw TestFailure("a worker ended: \(worker.report)") }
+      try workers.mustRun()
       return try lag() == 0
     }
-  }
-
-  // MARK: What lies in the store
-
-  /// How many edges and posts the store knows, absent and deleted ones too; 0 while there is no store.
-  func registerCount() -> Int {
-    guard let database = try? Connection(path: storePath, access: .readOnly),
-      let count = try? database.statement("SELECT (SELECT count(*) FROM edge) + (SELECT count(*) FROM post)")
-    else { return 0 }
-    return (try? count.first { Int(count.integer(0)) }) ?? 0
   }
 }

@@ -51,3 +51,10 @@ extension ChildProcess {
     return try WorkerReport(log: standardError)
   }
 }
+
+extension [ChildProcess] {
+  /// Fails if one of the workers has ended.
+  func mustRun() throws {
+    for worker in self where !worker.isRunning { throw TestFailure("a worker ended: \(worker.report)") }
+  }
+}

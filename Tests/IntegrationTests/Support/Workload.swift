@@ -18,7 +18,8 @@ struct Workload: Sendable, CustomTestStringConvertible {
 
   /// Fails unless a store shows what it must.
   func check(
-    _ deployment: Deployment, store: String? = nil, _ after: Comment, sourceLocation: SourceLocation = #_sourceLocation
+    _ deployment: Deployment, store: OwnStore? = nil, _ after: Comment,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     let actual = try await deployment.digest(of: store)
     #expect(actual == digest, after, sourceLocation: sourceLocation)

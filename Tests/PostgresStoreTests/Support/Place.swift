@@ -1,6 +1,7 @@
 import FanoutStore
 import FanoutStoreTesting
 import PostgresStore
+import PostgresTesting
 import Synchronization
 
 /// A schema with an empty store. Schemas and their connections are used again by later tests with the same settings, as making
@@ -21,17 +22,6 @@ final class Place: Sendable {
     Site.giveBack(site)
   }
 
-  static func server() throws -> String {
-    guard let address = PostgresServer.address else { throw ConformanceFailure("there is no PostgreSQL server") }
-    return address
-  }
-
-  /// The server's address with a schema of its own.
-  static func address(_ schema: String) throws -> String {
-    let server = try server()
-    return server + (server.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
-  }
-
   /// Another store on the same tables.
   func open(_ access: PostgresStore.Access = .readWrite, hooks: StepHooks = StepHooks()) throws -> PostgresStore {
     try PostgresStore(address: address, access: access, settings: nil, hooks: hooks)
@@ -39,13 +29,13 @@ final class Place: Sendable {
 
   func empty() throws { try site.empty() }
 
-  func execute(_ sql: String) throws { try site.withConnection { try $0.execute(sql) } }
+  func execute(_ sql: String) throws { try site.connection.execute(sql) }
 
   /// The number that a query returns.
-  func integer(_ sql: String) throws -> Int { try site.withConnection { try $0.integer(sql) } }
+  func integer(_ sql: String) throws -> Int { try site.connection.integer(sql) }
 
   /// How the server would run a query, with its own settings.
-  func explain(_ sql: String) throws -> String { try site.withConnection { try $0.text("EXPLAIN \(sql)") } }
+  func explain(_ sql: String) throws -> String { try site.connection.withConnection { try $0.text("EXPLAIN \(sql)") } }
 
   /// Counts the feed rows at or after a horizon that nobody is shown.
   static let leftovers = """
@@ -61,24 +51,22 @@ final class Place: Sendable {
 private final class Site: Sendable {
   let address: String
   let store: PostgresStore
+  let connection: SharedConnection
   private let settings: StoreSettings
-  private let lock = Mutex(())
-  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable; the lock above guards it.
-  private nonisolated(unsafe) let connection: Connection
+  private let schema: ScratchSchema
+
+  deinit { schema.drop() }
 
   private static let free = Mutex<[StoreSettings: [Site]]>([:])
   /// Each has three to seven connections.
   private static let kept = 20
-  private static let count = Atomic(0)
-  private static let run = UInt32.random(in: 0...UInt32.max)
 
   private init(settings: StoreSettings) throws {
-    let name = "t\(Self.run)_\(Self.count.add(1, ordering: .relaxed).newValue)"
-    try Connection(try Place.server()).execute("CREATE SCHEMA \(name)")
-    address = try Place.address(name)
+    schema = try ScratchSchema()
+    address = schema.address
     store = try PostgresStore(address: address, access: .readWrite, settings: settings)
+    connection = SharedConnection(address)
     self.settings = settings
-    unsafe connection = try Connection(address)
   }
 
   static func take(_ settings: StoreSettings) throws -> Site {
@@ -93,15 +81,9 @@ private final class Site: Sendable {
     }
   }
 
-  func withConnection<T>(_ body: (Connection) throws -> T) throws -> T {
-    try lock.withLock { _ in try unsafe body(connection) }
-  }
-
   func empty() throws {
     // Faster than TRUNCATE, which makes new files; the tables are small.
-    try withConnection {
-      try $0.execute(
-        "DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed_row; DELETE FROM feed_trim")
-    }
+    try connection.execute(
+      "DELETE FROM edge; DELETE FROM post; DELETE FROM seen; DELETE FROM feed_row; DELETE FROM feed_trim")
   }
 }
