@@ -14,22 +14,17 @@ package final class Connection {
 
   /// - Parameters:
   ///   - address: a URI or a connection string as libpq understands them; what is not in it is taken from the environment.
-  ///   - reconnecting: whether the same address has worked before.
+  ///   - reconnecting: whether the same address has worked before, so that any failure is one that may pass.
   package init(_ address: String, reconnecting: Bool = false) throws(StoreError) {
-    try Self.checkForm(of: address)
-    // Of two values for one parameter the last holds: what stands before `dbname` is a default that the address can change.
-    let parameters: [(String, String)] = [
-      ("connect_timeout", "10"), ("keepalives_idle", "30"), ("tcp_user_timeout", "30000"), ("dbname", address),
-      ("client_encoding", "UTF8"), ("fallback_application_name", "fanout"),
-    ]
-    let opened: OpaquePointer? = unsafe withCStrings(parameters.map(\.0)) { names in
-      unsafe withCStrings(parameters.map(\.1)) { values in unsafe PQconnectdbParams(names, values, 1) }
+    try Connecting.checkForm(of: address)
+    guard let connection = unsafe Connecting.open(address) else {
+      throw Failure.cannotConnect("no memory", mayPass: true)
     }
-    guard let connection = unsafe opened else { throw Failure.cannotConnect("no memory", reconnecting: reconnecting) }
     guard unsafe PQstatus(connection) == CONNECTION_OK else {
       let reason = unsafe String(cString: PQerrorMessage(connection))
+      let mayPass = unsafe reconnecting || Connecting.mayPass(connection, address)
       unsafe PQfinish(connection)
-      throw Failure.cannotConnect(reason, reconnecting: reconnecting)
+      throw Failure.cannotConnect(reason, mayPass: mayPass)
     }
     unsafe handle = connection
     // Notices, such as that a table exists already, would go to stderr.
@@ -38,19 +33,6 @@ package final class Connection {
 
   deinit {
     unsafe PQfinish(handle)
-  }
-
-  /// libpq's own message about an address that it can't parse may quote a part of it, and that part may be the password.
-  private static func checkForm(of address: String) throws(StoreError) {
-    var message: UnsafeMutablePointer<CChar>?
-    guard let options = unsafe PQconninfoParse(address, &message) else {
-      unsafe PQfreemem(message)
-      throw StoreError(
-        .cannotOpen,
-        "the address of the PostgreSQL store has a form that libpq does not understand. It should look like "
-          + "postgres://user@host:5432/database, with special characters in its parts percent-encoded.")
-    }
-    unsafe PQconninfoFree(options)
   }
 
   /// Whether the connection is known to be broken.
@@ -188,14 +170,4 @@ package final class Connection {
       }
     }
   }
-}
-
-/// Lends the strings as a list that ends with nil.
-private func withCStrings<T>(
-  _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> T?
-) -> T? {
-  var copies: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer(strdup($0)) }
-  unsafe copies.append(nil)
-  defer { for index in unsafe copies.indices { unsafe free(UnsafeMutablePointer(mutating: copies[index])) } }
-  return unsafe copies.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.flatMap { unsafe body($0) } }
 }

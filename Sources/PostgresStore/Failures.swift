@@ -30,9 +30,9 @@ enum Failure {
     StoreError(.unavailable, "the connection to PostgreSQL is lost: \(oneLine(reason))", nativeCode: number("08006"))
   }
 
-  static func cannotConnect(_ reason: String, reconnecting: Bool) -> StoreError {
+  static func cannotConnect(_ reason: String, mayPass: Bool) -> StoreError {
     StoreError(
-      reconnecting ? .unavailable : .cannotOpen,
+      mayPass ? .unavailable : .cannotOpen,
       "can't connect to PostgreSQL: \(oneLine(reason)). Check the address of --store, and that the server runs and lets this "
         + "user in.", nativeCode: number("08001"))
   }
@@ -45,7 +45,7 @@ enum Failure {
     error.nativeCode == number("40P01") || error.nativeCode == number("40001")
   }
 
-  private static func code(of sqlState: String) -> StoreError.Code {
+  static func code(of sqlState: String) -> StoreError.Code {
     switch sqlState {
     // Serialization failure, deadlock, lock timeout, statement timeout or cancellation, idle too long in a transaction.
     case "40001", "40P01", "55P03", "57014", "25P03": .busy

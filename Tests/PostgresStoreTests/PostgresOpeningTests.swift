@@ -15,16 +15,51 @@ struct PostgresOpeningTests {
     }
   }
 
-  @Test("a server that is not there is named, with what to do")
+  @Test("a server that is not there is named, with what to do, and may come back")
   func noServer() {
     let address = "postgres://ann:secret@127.0.0.1:1/db"
     for access in [PostgresStore.Access.readOnly, .readWrite] {
       let error = error { _ = try PostgresStore(address: address, access: access, settings: nil) }
-      #expect(error?.code == .cannotOpen)
+      #expect(error?.code == .unavailable)
       #expect(error?.message.contains("127.0.0.1") == true)
       #expect(error?.message.contains("secret") == false)
       #expect(error?.message.contains("\n") == false)
     }
+  }
+
+  @Test(
+    "what waiting does not mend is told apart from what it may",
+    .enabled(if: OwnPostgres.isInstalled, OwnPostgres.missing))
+  func refusals() throws {
+    let server = try OwnPostgres(rules: [
+      "host all ann 127.0.0.1/32 scram-sha-256", "host all carl 127.0.0.1/32 reject", "host all all 127.0.0.1/32 trust",
+    ])
+    defer { server.stop() }
+    try Connection(server.address).execute(
+      """
+      CREATE ROLE ann LOGIN PASSWORD 'right'; CREATE ROLE carl LOGIN; CREATE ROLE dora LOGIN CONNECTION LIMIT 0;
+      CREATE ROLE erik LOGIN
+      """)
+    try Connection(server.address).execute("CREATE DATABASE closed")
+    try Connection(server.address).execute("REVOKE CONNECT ON DATABASE closed FROM public")
+    let place = try #require(server.address.split(separator: "@").last)
+    func code(_ user: String, _ suffix: String = "") -> StoreError.Code? {
+      error { _ = try Connection("postgres://\(user)@\(place)\(suffix)") }?.code
+    }
+    #expect(code("ann:right") == nil)
+    #expect(code("ann:wrong") == .cannotOpen)
+    #expect(code("ann", "?passfile=/none") == .cannotOpen, "no password for a server that wants one")
+    #expect(code("nobody") == .cannotOpen)
+    #expect(code("carl") == .cannotOpen)
+    #expect(code("erik", "?dbname=closed") == .cannotOpen)
+    #expect(code("erik", "?dbname=none") == .cannotOpen)
+    #expect(code("erik", "?sslmode=none") == .cannotOpen)
+    #expect(code("dora") == .unavailable, "too many connections")
+    try server.crash()
+    #expect(code("ann:wrong") == .unavailable)
+    #expect(code("erik", "?host=/none") == .unavailable)
+    try server.start()
+    #expect(code("ann:right") == nil)
   }
 
   @Test(

@@ -1,4 +1,5 @@
 internal import FanoutWorker
+private import Glibc
 
 extension Option {
   static let untilCaughtUp = Option.flag(
@@ -17,7 +18,8 @@ extension Command {
     details: """
       SIGTERM or SIGINT: finishes the batch at hand, commits, leaves the group, and exits 0. Another, a second or
       more later, ends it at once.
-      Start as many as there are partitions; they share the work.
+      Start as many as there are partitions; they share the work. Brokers or a store that are away are waited for, also at
+      the start, except with --until-caught-up.
       """,
     options: [
       .store, .brokers, .kafka, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .writers,
@@ -31,9 +33,16 @@ extension Command {
     configuration.untilCaughtUp = try arguments.flag(.untilCaughtUp)
     configuration.gracePeriod = try arguments.number(.gracePeriod, in: 1...3600) * 1000
     configuration.batchAge = try arguments.number(.batchAge, in: 0...60_000)
-    let worker = Worker(configuration, store: try arguments.openStore(.readWrite), log: log)
+    let stop = StopSwitch()
     Signals.ignoreBrokenPipes()
-    Signals.onTermination { worker.stop() }
+    Signals.onTermination { stop.turn() }
+    // Until there is a store there is nothing to finish, and a try to connect may last longer than a stop may take.
+    stop.onTurn { _exit(ExitCode.done.rawValue) }
+    let store =
+      configuration.untilCaughtUp
+      ? try arguments.openStore(.readWrite) : try arguments.openStoreWhenThere(log: log)
+    let worker = Worker(configuration, store: store, log: log)
+    stop.onTurn { worker.stop() }
     try worker.run()
     return .done
   }

@@ -1,0 +1,79 @@
+internal import CPostgres
+internal import FanoutStore
+private import Glibc
+
+/// How connections are made, and what it means when that fails.
+enum Connecting {
+  /// Of two values for one parameter the last holds: what stands before `dbname` is a default that the address can change.
+  private static func parameters(_ address: String) -> [(name: String, value: String)] {
+    [
+      ("connect_timeout", "10"), ("keepalives_idle", "30"), ("tcp_user_timeout", "30000"), ("dbname", address),
+      ("client_encoding", "UTF8"), ("fallback_application_name", "fanout"),
+    ]
+  }
+
+  /// - Returns: the new connection, in whatever state; nil if there is no memory for one.
+  @unsafe static func open(_ address: String) -> OpaquePointer? {
+    unsafe withLists(of: parameters(address)) { unsafe PQconnectdbParams($0, $1, 1) } ?? nil
+  }
+
+  /// libpq's own message about an address that it can't parse may quote a part of it, and that part may be the password.
+  static func checkForm(of address: String) throws(StoreError) {
+    var message: UnsafeMutablePointer<CChar>?
+    guard let options = unsafe PQconninfoParse(address, &message) else {
+      unsafe PQfreemem(message)
+      throw StoreError(
+        .cannotOpen,
+        "the address of the PostgreSQL store has a form that libpq does not understand. It should look like "
+          + "postgres://user@host:5432/database, with special characters in its parts percent-encoded.")
+    }
+    unsafe PQconninfoFree(options)
+  }
+
+  /// Whether what kept a connection from being made may pass by itself: a server that is away, starts or has no room, and not
+  /// one that knows no such user or database.
+  ///
+  /// libpq keeps the SQLSTATE of such a failure to itself, and tells it only in the message of a further try.
+  @unsafe static func mayPass(_ connection: OpaquePointer, _ address: String) -> Bool {
+    // Whether it is there at all is asked with less patience.
+    let asked = parameters(address) + [("connect_timeout", "3")]
+    switch unsafe withLists(of: asked, { unsafe PQpingParams($0, $1, 1) }) {
+    case PQPING_REJECT, PQPING_NO_RESPONSE, nil: return true
+    case PQPING_NO_ATTEMPT: return false
+    default: break
+    }
+    _ = unsafe PQsetErrorVerbosity(connection, PQERRORS_SQLSTATE)
+    unsafe PQreset(connection)
+    if unsafe PQstatus(connection) == CONNECTION_OK { return true }
+    // Without one libpq itself gave up: it has no password for a server that wants one, say.
+    guard let state = sqlState(in: unsafe String(cString: PQerrorMessage(connection))) else { return false }
+    return Failure.code(of: state) == .unavailable
+  }
+
+  /// The SQLSTATE that a message of verbosity `PQERRORS_SQLSTATE` ends with, as in "FATAL:  28P01".
+  static func sqlState(in message: String) -> String? {
+    guard let word = message.split(whereSeparator: \.isWhitespace).last, word.utf8.count == 5,
+      word.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) })
+    else { return nil }
+    return String(word)
+  }
+
+  /// Lends names and values as lists that end with nil.
+  private static func withLists<T>(
+    of parameters: [(name: String, value: String)],
+    _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
+  ) -> T? {
+    unsafe withCStrings(parameters.map(\.name)) { names in
+      unsafe withCStrings(parameters.map(\.value)) { values in unsafe body(names, values) }
+    }.flatMap(\.self)
+  }
+
+  private static func withCStrings<T>(
+    _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> T
+  ) -> T? {
+    var copies: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer(strdup($0)) }
+    unsafe copies.append(nil)
+    defer { for index in unsafe copies.indices { unsafe free(UnsafeMutablePointer(mutating: copies[index])) } }
+    return unsafe copies.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.map { unsafe body($0) } }
+  }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import PostgresTesting
+import Testing
+
+@Suite(
+  "PostgreSQL is away (SPEC 7)", .crowded, .serialized, .enabled(if: OwnPostgres.isInstalled, OwnPostgres.missing))
+struct PostgresOutageTests {
+  @Test("a worker may be started before the server is there")
+  func serverLater() async throws {
+    let server = try await onThread { try OwnPostgres() }
+    defer { server.stop() }
+    try await onThread { try server.crash() }
+    let deployment = try await Deployment.start(on: .embedded, store: .postgresAt(server.address))
+    try await deployment.emit(lines: Lines.follow("ann", "bob", id: "1") + "\n")
+    let worker = try deployment.startWorker()
+    try await worker.says("can't open the store")
+    // Whoever waits for an answer wants to know.
+    for command in [["digest"], ["migrate"], ["replay"], ["worker", "--until-caught-up"]] {
+      let refusal = try await deployment.run(command, expecting: 1)
+      #expect(refusal.error.contains("can't connect to PostgreSQL"), "\(refusal.error)")
+    }
+    #expect(worker.isRunning)
+    try await onThread { try server.start() }
+    try await deployment.allAcknowledged(by: [worker])
+    #expect(try await deployment.run(["show", "followers", "bob"]).output == "ann\n")
+    try await worker.stopInOrder()
+  }
+
+  @Test("a worker that waits for the server ends when asked", arguments: [SIGTERM, SIGINT])
+  func stopped(signal: Int32) async throws {
+    let deployment = try await Deployment.start(
+      on: .embedded, store: .postgresAt("postgres://ann:secret@127.0.0.1:1/views"))
+    let worker = try deployment.startWorker()
+    try await worker.says("can't open the store postgres://127.0.0.1:1/views yet")
+    worker.signal(signal)
+    #expect(try await worker.end() == 0, "\(worker.report)")
+    #expect(!worker.standardError.contains("secret"))
+  }
+
+  @Test("what no waiting mends ends a worker at once: a wrong password, an unknown database or user, another schema")
+  func refusals() async throws {
+    let server = try await onThread {
+      try OwnPostgres(rules: ["host all ann 127.0.0.1/32 scram-sha-256", "host all all 127.0.0.1/32 trust"])
+    }
+    defer { server.stop() }
+    let database = SharedConnection(server.address)
+    try database.execute("CREATE ROLE ann LOGIN PASSWORD 'right'; CREATE SCHEMA other; CREATE TABLE other.edge(a int)")
+    let folder = try TestFolder()
+    let place = try #require(server.address.split(separator: "@").last).replacing("/postgres", with: "")
+    for (address, reason) in [
+      ("ann:wrong@\(place)/postgres", "password authentication failed"),
+      ("nobody@\(place)/postgres", "role \"nobody\" does not exist"),
+      ("postgres@\(place)/nowhere", "database \"nowhere\" does not exist"),
+      ("postgres@\(place)/postgres?options=-csearch_path%3Dother", "tables of another program"),
+    ] {
+      let worker = try await Fanout.run(["worker", "--store", "postgres://\(address)"], in: folder, expecting: 1)
+      #expect(worker.error.contains(reason) && !worker.error.contains("trying again"), "\(worker.error)")
+    }
+  }
+}
