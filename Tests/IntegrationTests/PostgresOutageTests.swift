@@ -5,6 +5,14 @@ import Testing
 @Suite(
   "PostgreSQL is away (SPEC 7)", .crowded, .serialized, .enabled(if: OwnPostgres.isInstalled, OwnPostgres.missing))
 struct PostgresOutageTests {
+  @Test(
+    "crashes of the server and cut connections under load: nothing is lost, no worker ends",
+    .enabled(if: Shared.isPresent, Shared.missing), .enabled(if: RealKafka.isPresent, RealKafka.missing),
+    arguments: zip([1, 2], [Higgs.large, Higgs.largeSmallFeeds]))
+  func crashes(workers: Int, workload: Workload) async throws {
+    try await Outages.run(on: workload, workers: workers)
+  }
+
   @Test("a worker may be started before the server is there")
   func serverLater() async throws {
     let server = try await onThread { try OwnPostgres() }
