@@ -5,15 +5,14 @@
 #   Deploy/test.sh --filter EmitTests    what `swift test` takes
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
-# and on its data; FANOUT_TEST_BROKERS names brokers to use instead. PostgreSQL is started, too, unless FANOUT_TEST_POSTGRES
-# gives the address of one that takes 500 connections. With CI=true nothing may be skipped that could be run.
+# and on its data; FANOUT_TEST_BROKERS names brokers to use instead. The tests start PostgreSQL themselves, unless
+# FANOUT_TEST_POSTGRES gives the address of one that takes 500 connections. With CI=true nothing may be skipped that could be run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 temp=$(mktemp -d "${TMPDIR:-/tmp}/fanout-tests-XXXXXX")
 files=$temp
 kafka=
-postgres=
 
 clean_up() {
   local status=$?
@@ -22,7 +21,6 @@ clean_up() {
   for file in "$temp"/pids/*; do
     if [[ -e $file ]]; then kill -KILL "$(basename "$file")" 2>/dev/null || true; fi
   done
-  if [[ -n $postgres ]]; then kill -QUIT "$postgres" 2>/dev/null || true; fi
   if [[ -n $kafka ]]; then "$kafka" stop --dir "$temp/kafka" >/dev/null 2>&1 || true; fi
   rm -rf "$temp" "$files"
   exit "$status"
@@ -36,28 +34,6 @@ step() { printf '\n== %s\n' "$*"; }
 fail() {
   printf '\nFAILED: %s\n' "$*" >&2
   exit 1
-}
-
-# A PostgreSQL on a free port of loopback, which trusts everybody who can reach it and does not wait for the disk.
-start_postgres() {
-  local bin=/usr/lib/postgresql/15/bin folder=$temp/postgres port as=()
-  mkdir -m 700 "$folder"
-  # The server refuses to run as root.
-  if ((EUID == 0)); then
-    chmod 711 "$temp"
-    chown postgres "$folder"
-    as=(runuser -u postgres --)
-  fi
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-  (
-    cd "$folder"
-    "${as[@]}" "$bin/initdb" -D "$folder/data" --auth=trust --no-sync -E UTF8 --locale=C -U postgres
-    "${as[@]}" "$bin/pg_ctl" -D "$folder/data" -w -t 60 -l "$folder/data/log" start -o "-k $folder -p $port \
-      -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c shared_buffers=256MB \
-      -c max_connections=500 -c deadlock_timeout=100ms"
-  ) >"$temp/postgres.out" 2>&1 || fail "PostgreSQL did not start: $(cat "$temp/postgres.out")"
-  postgres=$(head -1 "$folder/data/postmaster.pid")
-  FANOUT_TEST_POSTGRES=postgres://postgres@127.0.0.1:$port/postgres
 }
 
 step "What is needed"
@@ -87,11 +63,8 @@ if [[ -d $shared ]]; then
     [[ -n $FANOUT_TEST_BROKERS ]] || fail "Kafka did not say where it listens: $(cat "$temp/kafka.out")"
   fi
 fi
-if [[ -z ${FANOUT_TEST_POSTGRES:-} ]]; then start_postgres; fi
-export FANOUT_TEST_POSTGRES
 export FANOUT_TEST_BROKERS=${FANOUT_TEST_BROKERS:-}
 echo "shared data: ${FANOUT_TEST_SHARED:-none}; Kafka: ${FANOUT_TEST_BROKERS:-none, only the embedded broker}"
-echo "PostgreSQL: ${postgres:+started, }${FANOUT_TEST_POSTGRES%%\?*}"
 
 step "Tests"
 mkdir "$temp/pids"
