@@ -1,3 +1,4 @@
+import PostgresStore
 import PostgresTesting
 import Testing
 

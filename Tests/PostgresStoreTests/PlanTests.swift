@@ -2,6 +2,7 @@ import FanoutStore
 import FanoutStoreTesting
 import Foundation
 import PostgresStore
+import PostgresTesting
 import SocialEvents
 import Testing
 

@@ -1,6 +1,7 @@
 import FanoutStore
 import FanoutStoreTesting
 import PostgresStore
+import PostgresTesting
 import SocialEvents
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import FanoutStore
 import FanoutStoreTesting
 import Foundation
 import PostgresStore
+import PostgresTesting
 import SocialEvents
 import Testing
 
@@ -11,19 +12,18 @@ struct UpgradeTests {
 
   /// Tables of version 1 as a worker of that time has filled them: it wrote the same rows into tables of other names.
   private func filledVersion1(with events: [Event]) throws -> (address: String, lines: [[UInt8]]) {
-    let name = "u\(UInt64.random(in: 0...UInt64.max))"
-    let server = try Connection(try Place.server())
-    try server.execute("CREATE SCHEMA \(name); CREATE SCHEMA \(name)_new")
-    let address = try Place.address(name)
+    let address = try ScratchSchema().address
     try PostgresStore.makeTables(address: address, settings: Self.settings, version: 1)
-    let store = try PostgresStore(
-      address: try Place.address("\(name)_new"), access: .readWrite, settings: Self.settings)
+    let newest = try ScratchSchema().address
+    let schema = try Connection(newest).text("SELECT current_schema()::text")
+    let store = try PostgresStore(address: newest, access: .readWrite, settings: Self.settings)
     let scenario = try Scenario({ _ in store }, feedLimit: 3, ownPosts: true)
     try scenario.apply(events)
-    for (old, new) in [
+    let old = try Connection(address)
+    for (table, now) in [
       ("edge", "edge"), ("post", "post"), ("seen", "seen"), ("feed", "feed_row"), ("feed_trim", "feed_trim"),
     ] {
-      try server.execute("INSERT INTO \(name).\(old) SELECT * FROM \(name)_new.\(new)")
+      try old.execute("INSERT INTO \(table) SELECT * FROM \(schema).\(now)")
     }
     return (address, try DumpLines.of(store))
   }
