@@ -35,6 +35,11 @@ struct BenchSchema {
     }
   }
 
+  /// What a row of a table takes on the disk, its indexes included.
+  func bytesPerRow(of table: String) throws -> Int {
+    try database.integer("SELECT pg_total_relation_size('\(table)') / greatest(1, (SELECT count(*) FROM \(table)))")
+  }
+
   /// What the server is and whether its commits reach the disk: no rate means anything without.
   static func describeServer(_ uri: String) throws -> String {
     try Connection(uri).text(

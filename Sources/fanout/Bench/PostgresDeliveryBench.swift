@@ -1,9 +1,12 @@
+private import Dispatch
 internal import FanoutStore
 internal import PostgresStore
 internal import SocialEvents
+internal import Synchronization
 
 /// Fanning posts out into feeds on PostgreSQL, beside the set-based statement that one would begin with, issued by psql on tables
-/// with text ids. The same follows and the same posts in a transaction, one connection on each side, in turns.
+/// with text ids. The same follows and the same posts, in turns. The statement has one connection, the store one or, as in a
+/// worker, two with half of the posts each.
 struct PostgresDeliveryBench {
   /// Of one turn; no more than the store writes in a transaction, so that it is one for each side.
   private static let rowsPerTurn = 45_000
@@ -30,26 +33,33 @@ struct PostgresDeliveryBench {
     try context.withSchema(in: postgres) { schema in
       var bench = try PostgresDeliveryBench(context, schema)
       var rowsBefore = 0
-      while rowsBefore < Self.rowsBefore * context.events { rowsBefore += try bench.turn(rowsBefore).rows }
+      while rowsBefore < Self.rowsBefore * context.events { rowsBefore += try bench.turn(rowsBefore, writers: 1).rows }
       var rows = 0
-      var ours: [Double] = []
+      // By the number of our connections.
+      var ours: [Int: [Double]] = [1: [], 2: []]
       var theirs: [[Double]] = layouts.map { _ in [] }
-      for number in 0..<5 * context.rounds {
-        let turn = try bench.turn(number)
+      for number in 0..<10 * context.rounds {
+        let writers = 1 + number % 2
+        let turn = try bench.turn(number / 2, writers: writers)
         rows += turn.rows
-        ours.append(turn.ours)
+        ours[writers]?.append(turn.ours)
         for (index, rate) in turn.theirs.enumerated() { theirs[index].append(rate) }
       }
-      let rate = BenchContext.median(ours)
+      let one = BenchContext.median(ours[1] ?? [])
+      let two = BenchContext.median(ours[2] ?? [])
       context.report(
         "deliveries",
-        "\(grouped(rate)) feed rows/s by one connection (\(grouped(rows)) rows on each side, after \(grouped(rowsBefore)))"
-      )
-      for (layout, rates) in zip(layouts, theirs.map(BenchContext.median)) {
+        "\(grouped(one)) feed rows/s by one connection, \(grouped(two)) by two (\(grouped(rows)) rows on each side, after "
+          + "\(grouped(rowsBefore)))")
+      for (layout, rate) in zip(layouts, theirs.map(BenchContext.median)) {
         context.report(
           "deliveries",
-          "\(fixed(rate / rates, 2)) times as fast as psql with text ids and \(layout.words): \(grouped(rates)) rows/s")
+          "\(fixed(one / rate, 2)) and \(fixed(two / rate, 2)) times as fast as psql with text ids and \(layout.words): "
+            + "\(grouped(rate)) rows/s")
       }
+      let bytes = try (["feed_row"] + layouts.map(\.table)).map { try schema.bytesPerRow(of: $0) }
+      context.report(
+        "deliveries", "\(bytes[0]) bytes a feed row with its index; with text ids \(bytes[1]) and \(bytes[2])")
     }
   }
 
@@ -92,20 +102,18 @@ struct PostgresDeliveryBench {
 
   /// One transaction of each side with the same posts.
   /// - Returns: the rows that each side wrote, and the rows a second of each.
-  private mutating func turn(_ number: Int) throws -> (rows: Int, ours: Double, theirs: [Double]) {
-    let batch = posts()
-    _ = try store.commitFacts(batch)
+  private mutating func turn(_ number: Int, writers: Int) throws -> (rows: Int, ours: Double, theirs: [Double]) {
+    let batches = posts(in: writers)
+    for batch in batches { _ = try store.commitFacts(batch) }
     var rows = [0, 0, 0]
     var rates = [0.0, 0, 0]
     // Each comes first in a third of the turns.
     for side in [0, 1, 2].map({ ($0 + number) % 3 }) {
       let seconds: Double
       if side == 0 {
-        seconds = try BenchContext.time {
-          rows[side] = try store.deriveViews(of: batch, sliceSize: 1_000_000).deliveries
-        }
+        seconds = try BenchContext.time { rows[side] = try deliver(batches) }
       } else {
-        let statement = Self.statement(batch.posts, into: Self.layouts[side - 1].table)
+        let statement = Self.statement(batches.flatMap(\.posts), into: Self.layouts[side - 1].table)
         (seconds, rows[side]) = try Psql.insert(statement, schema, context)
       }
       rates[side] = Double(rows[side]) / seconds
@@ -114,19 +122,34 @@ struct PostgresDeliveryBench {
     return (rows[0], rates[0], Array(rates[1...]))
   }
 
-  /// As many posts as make a turn, by all kinds of authors, some of them popular.
-  private mutating func posts() -> FactBatch {
-    var batch = FactBatch()
-    var rows = 0
-    while true {
-      let author = batch.eventCount % 100 == 50 ? data.popular() : data.anyone()
-      rows += followers[author] ?? 0
-      if rows > Self.rowsPerTurn && !batch.isEmpty { break }
-      let post = Post(author: author, id: PostID(unchecked: data.event(data.follow()).id.string))
-      batch.append(data.event(.published(post, publishedAt: nil)), recorded: nil)
+  /// Delivers the posts of each batch over a connection of its own, at once.
+  /// - Returns: how many feed rows are new.
+  private func deliver(_ batches: [FactBatch]) throws -> Int {
+    if batches.count == 1 { return try store.deriveViews(of: batches[0], sliceSize: 1_000_000).deliveries }
+    let results = Mutex<[Result<Int, any Error>]>([])
+    let store = store
+    DispatchQueue.concurrentPerform(iterations: batches.count) { index in
+      let result = Result { try store.deriveViews(of: batches[index], sliceSize: 1_000_000).deliveries }
+      results.withLock { $0.append(result) }
     }
-    batch.reduce()
-    return batch
+    return try results.withLock { try $0.reduce(0) { try $0 + $1.get() } }
+  }
+
+  /// As many posts as make a turn, by all kinds of authors, some of them popular, dealt to so many batches.
+  private mutating func posts(in count: Int) -> [FactBatch] {
+    var batches = [FactBatch](repeating: FactBatch(), count: count)
+    var rows = 0
+    var posts = 0
+    while true {
+      let author = posts % 100 == 50 ? data.popular() : data.anyone()
+      rows += followers[author] ?? 0
+      if rows > Self.rowsPerTurn && posts >= count { break }
+      let post = Post(author: author, id: PostID(unchecked: data.event(data.follow()).id.string))
+      batches[posts % count].append(data.event(.published(post, publishedAt: nil)), recorded: nil)
+      posts += 1
+    }
+    for index in batches.indices { batches[index].reduce() }
+    return batches
   }
 
   private static func statement(_ posts: [PostFact], into table: String) -> String {
