@@ -14,7 +14,7 @@ final class Courtesy: Sendable {
   /// How long one slice gives way, in milliseconds. It must end: large fan-outs have to get on under constant load.
   private static let patience = 50
   /// For how long after their last batch events are expected to go on, in milliseconds.
-  private static let memory = 1000
+  private static let memory = 250
 
   func eventsBegin() {
     state.withLock { $0.applying += 1 }
