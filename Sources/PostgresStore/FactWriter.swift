@@ -5,6 +5,8 @@ internal import SocialEvents
 ///
 /// One statement for each kind of fact. The batch is sorted by key and statements lock rows in the order of their arrays: edges,
 /// then posts, then seen, each by key. So two batches never wait for each other in a circle.
+///
+/// Conflicts are named by constraint, since distributed tables have one more column in theirs.
 struct FactWriter {
   let database: Connection
 
@@ -66,7 +68,7 @@ struct FactWriter {
     INSERT INTO edge(kind, state, time, actor, subject, recipient, event, actor_id, recipient_id, post_id, extra)
     SELECT * FROM unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[],
       $8::text[], $9::text[], $10::text[], $11::text[])
-    ON CONFLICT(kind, actor, subject) DO UPDATE
+    ON CONFLICT ON CONSTRAINT edge_pkey DO UPDATE
       SET time = excluded.time, event = excluded.event, state = excluded.state, extra = excluded.extra
       WHERE (excluded.time, excluded.event, excluded.state, coalesce(excluded.extra, ''))
         > (edge.time, edge.event, edge.state, coalesce(edge.extra, ''))
@@ -77,7 +79,7 @@ struct FactWriter {
     INSERT INTO post(key, author, deleted, at, time, event, author_id, post_id, former)
     SELECT *, '{}'::bigint[] FROM unnest($1::uuid[], $2::uuid[], $3::boolean[], $4::bigint[], $5::bigint[], $6::text[],
       $7::text[], $8::text[])
-    ON CONFLICT(key) DO UPDATE
+    ON CONFLICT ON CONSTRAINT post_pkey DO UPDATE
       SET deleted = post.deleted OR excluded.deleted,
         at = CASE WHEN \(publicationWins) THEN excluded.at ELSE post.at END,
         time = CASE WHEN \(publicationWins) THEN excluded.time ELSE post.time END,
