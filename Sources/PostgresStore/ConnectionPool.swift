@@ -7,6 +7,7 @@ final class ConnectionPool: Sendable {
   private let address: String
   /// What a new connection is set up with.
   private let session: String
+  private let isDistributed: Bool
   private let lock = Mutex(())
   // `Mutex<[Connection]>` can't hand out a value that isn't Sendable. The lock above guards the list, and a connection that is
   // not in the list belongs to the one call that took it.
@@ -17,8 +18,9 @@ final class ConnectionPool: Sendable {
   private static let kept = 4
 
   /// - Parameter hasConnected: whether the address is known to work, so that a failure is one that may pass.
-  init(address: String, session: String, hasConnected: Bool) {
+  init(address: String, session: String, hasConnected: Bool, isDistributed: Bool) {
     self.address = address
+    self.isDistributed = isDistributed
     unsafe self.hasConnected = hasConnected
     self.session = session
   }
@@ -45,7 +47,7 @@ final class ConnectionPool: Sendable {
   private func takeAny() throws(StoreError) -> Connection {
     let known = lock.withLock { _ in (connection: unsafe idle.popLast(), isReconnect: unsafe hasConnected) }
     if let connection = known.connection { return connection }
-    let connection = try Connection(address, reconnecting: known.isReconnect)
+    let connection = try Connection(address, reconnecting: known.isReconnect, isDistributed: isDistributed)
     try connection.execute(session)
     lock.withLock { _ in unsafe hasConnected = true }
     return connection

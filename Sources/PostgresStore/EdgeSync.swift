@@ -50,10 +50,7 @@ struct EdgeSync {
 
   private func read(_ edges: [FollowEdge]) throws(StoreError) -> [Held] {
     try database.query(
-      """
-      SELECT e.actor, e.subject, e.state < 2 FROM unnest($1::uuid[], $2::uuid[]) w(actor, subject)
-        JOIN edge e ON e.kind = 0 AND e.actor = w.actor AND e.subject = w.subject
-      """, .keys(edges) { $0.actor }, .keys(edges) { $0.subject }
+      database.choose(Self.read, onCitus: Citus.readEdges), .keys(edges) { $0.actor }, .keys(edges) { $0.subject }
     ).map { Held(edge: FollowEdge(actor: $0.key(0), subject: $0.key(1)), isPresent: $0.flag(2)) }
   }
 
@@ -83,7 +80,8 @@ struct EdgeSync {
   private func fill(_ edges: [Held], _ deliveries: inout Int) throws(StoreError) {
     deliveries += try database.alone(hooks) { () throws(StoreError) in
       try database.change(
-        Self.backfill, .keys(edges) { $0.edge.actor }, .keys(edges) { $0.edge.subject }, .integers(edges) { $0.cutoff })
+        database.choose(Self.backfill, onCitus: Citus.backfill), .keys(edges) { $0.edge.actor },
+        .keys(edges) { $0.edge.subject }, .integers(edges) { $0.cutoff })
     }
     // An author's posts beyond the feed limit were left out, so what is older than the cut-off is no longer complete.
     let cut = edges.filter { $0.cutoff > FeedTrimmer.beginning }
@@ -94,16 +92,19 @@ struct EdgeSync {
 
   private func purge(_ edges: [Held]) throws(StoreError) {
     _ = try database.alone(hooks) { () throws(StoreError) in
-      try database.query(Self.purge, .keys(edges) { $0.edge.actor }, .keys(edges) { $0.edge.subject })
+      try database.query(
+        database.choose(Self.purge, onCitus: Citus.purge), .keys(edges) { $0.edge.actor },
+        .keys(edges) { $0.edge.subject })
     }
     // Whether rows went or not: a crash may have come between their removal and this.
-    try database.query(Self.recount, .keys(edges) { $0.edge.actor })
+    try database.query(database.choose(Self.recount, onCitus: Citus.recount), .keys(edges) { $0.edge.actor })
   }
 
   /// Looks for rows of posts that were deleted or moved before the back-fill that brought them was committed.
   private func takeBack(_ edges: [Held], _ deliveries: inout Int) throws(StoreError) -> Set<StoreKey> {
     let rows = try database.query(
-      Self.moved, .keys(edges) { $0.edge.actor }, .keys(edges) { $0.edge.subject }, .integers(edges) { $0.cutoff }
+      database.choose(Self.moved, onCitus: Citus.moved), .keys(edges) { $0.edge.actor },
+      .keys(edges) { $0.edge.subject }, .integers(edges) { $0.cutoff }
     ).map { (owner: $0.key(0), post: $0.key(1)) }
     if rows.isEmpty { return [] }
     var posts: [StoreKey: Set<StoreKey>] = [:]
@@ -123,7 +124,9 @@ struct EdgeSync {
   ) throws(StoreError) -> [StoreKey: (count: Int, cutoff: Int64)] {
     if authors.isEmpty { return [:] }
     let limit = settings.feedLimit
-    let newest = try database.query(Self.newestPosts, .keys(Array(authors)), .integer(limit + 1)).map { row in
+    let newest = try database.query(
+      database.choose(Self.newestPosts, onCitus: Citus.newestPosts), .keys(Array(authors)), .integer(limit + 1)
+    ).map { row in
       let count = Int(row.integer(1))
       return (row.key(0), (count: count, cutoff: count > limit ? row.integer(2) : FeedTrimmer.beginning))
     }
@@ -132,6 +135,11 @@ struct EdgeSync {
 }
 
 extension EdgeSync {
+  private static let read = """
+    SELECT e.actor, e.subject, e.state < 2 FROM unnest($1::uuid[], $2::uuid[]) w(actor, subject)
+      JOIN edge e ON e.kind = 0 AND e.actor = w.actor AND e.subject = w.subject
+    """
+
   private static let newestPosts = """
     SELECT a.key, n.count, n.oldest FROM unnest($1::uuid[]) a(key)
       CROSS JOIN LATERAL (SELECT count(*) AS count, min(at) AS oldest FROM (

@@ -30,6 +30,12 @@ enum Failure {
     StoreError(.unavailable, "the connection to PostgreSQL is lost: \(oneLine(reason))", nativeCode: number("08006"))
   }
 
+  /// A commit that not all nodes have finished. What it wrote will be there; repeating it waits for that, and changes nothing.
+  static var unfinishedCommit: StoreError {
+    StoreError(
+      .unavailable, "a node of the Citus cluster did not confirm a commit; it is repeated", nativeCode: number("08007"))
+  }
+
   static func cannotConnect(_ reason: String, mayPass: Bool) -> StoreError {
     StoreError(
       mayPass ? .unavailable : .cannotOpen,

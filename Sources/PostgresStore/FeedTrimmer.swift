@@ -23,8 +23,12 @@ struct FeedTrimmer {
   func settle(_ owners: Set<StoreKey>) throws(StoreError) {
     if owners.isEmpty { return }
     // Most feeds want nothing: find out without a lock.
-    let wanting = try database.query(Self.wanting, .keys(owners.sorted()), .integer(2 * limit)).map { $0.key(0) }
-    for owner in wanting { try settle(owner) }
+    for owner in try wanting(owners.sorted(), most: 2 * limit) { try settle(owner) }
+  }
+
+  private func wanting(_ owners: [StoreKey], most: Int) throws(StoreError) -> [StoreKey] {
+    if database.isDistributed { return try wantingOnCitus(owners, most: most) }
+    return try database.query(Self.wanting, .keys(owners), .integer(most)).map { $0.key(0) }
   }
 
   private enum Move {
@@ -37,7 +41,7 @@ struct FeedTrimmer {
   }
 
   /// A row of a feed.
-  private struct Item {
+  struct Item: Hashable {
     let at: Int64
     let post: StoreKey
   }
@@ -91,7 +95,7 @@ struct FeedTrimmer {
       // crashed in the midst of a race, which nobody is shown; for them a quarter of the limit is set aside.
       try set(owner, horizon: last, spare: (rows ?? 0) - limit - limit / 4)
     }
-    try database.query(Self.cut, .key(owner), .integer(max(last, horizon)))
+    try database.query(database.choose(Self.cut, onCitus: Citus.cut), .key(owner), .integer(max(last, horizon)))
   }
 
   /// Takes older posts from the facts, until there are one and a half times the limit or no more.
@@ -116,13 +120,18 @@ struct FeedTrimmer {
     if low == Self.beginning, let found = try candidate(owner, from: low, before: horizon, rank: wanted - 1) {
       low = found
     }
-    let new = try database.query(
-      "INSERT INTO feed_row(owner, at, post) \(Self.belonging) ORDER BY 2, 3 ON CONFLICT DO NOTHING RETURNING at, post",
-      .key(owner), .integer(low), .integer(horizon), .flag(settings.includesOwnPosts)
-    ).map { Item(at: $0.integer(0), post: $0.key(1)) }
+    let new = try insert(into: owner, from: low, before: horizon)
     // Nothing is older than the beginning: then the feed is complete. Else it is counted next, with what has changed meanwhile.
     try set(owner, horizon: low, spare: low == Self.beginning ? 0 : -1)
     return new
+  }
+
+  private func insert(into owner: StoreKey, from low: Int64, before high: Int64) throws(StoreError) -> [Item] {
+    if database.isDistributed { return try refillOnCitus(owner, from: low, before: high) }
+    return try database.query(
+      "INSERT INTO feed_row(owner, at, post) \(Self.belonging) ORDER BY 2, 3 ON CONFLICT DO NOTHING RETURNING at, post",
+      .key(owner), .integer(low), .integer(high), .flag(settings.includesOwnPosts)
+    ).map { Item(at: $0.integer(0), post: $0.key(1)) }
   }
 
   /// Removes those of the rows that a refill brought which did not belong there any more when they were committed.
@@ -131,17 +140,24 @@ struct FeedTrimmer {
   /// afterwards, and is refilled once more.
   private func takeBack(_ items: [Item], from owner: StoreKey) throws(StoreError) {
     if items.isEmpty { return }
-    let gone = try database.query(
-      Self.notShown, .key(owner), .integers(items) { $0.at }, .keys(items) { $0.post }, .flag(settings.includesOwnPosts)
-    ).map { Item(at: $0.integer(0), post: $0.key(1)) }
+    let gone = try notShown(items, in: owner)
     guard let newest = gone.map(\.at).max() else { return }
     try database.transaction { () throws(StoreError) in
       try database.change(
         """
         UPDATE feed_trim SET horizon = greatest(horizon, $2::bigint), spare = -1 WHERE owner = $1::uuid
         """, .key(owner), .integer(newest + 1))
-      try database.query(Self.remove, .key(owner), .integers(gone) { $0.at }, .keys(gone) { $0.post })
+      try database.query(
+        database.choose(Self.remove, onCitus: Citus.removeFromFeed), .key(owner), .integers(gone) { $0.at },
+        .keys(gone) { $0.post })
     }
+  }
+
+  private func notShown(_ items: [Item], in owner: StoreKey) throws(StoreError) -> [Item] {
+    if database.isDistributed { return try notShownOnCitus(items, in: owner) }
+    return try database.query(
+      Self.notShown, .key(owner), .integers(items) { $0.at }, .keys(items) { $0.post }, .flag(settings.includesOwnPosts)
+    ).map { Item(at: $0.integer(0), post: $0.key(1)) }
   }
 
   // MARK: Look-ups
@@ -150,7 +166,8 @@ struct FeedTrimmer {
   private func candidate(
     _ owner: StoreKey, from low: Int64, before high: Int64, rank: Int
   ) throws(StoreError) -> Int64? {
-    try database.query(
+    if database.isDistributed { return try candidateOnCitus(owner, from: low, before: high, rank: rank) }
+    return try database.query(
       "SELECT at FROM (\(Self.belonging)) candidates ORDER BY at DESC LIMIT 1 OFFSET $5::bigint",
       .key(owner), .integer(low), .integer(high), .flag(settings.includesOwnPosts), .integer(rank)
     ).first?.integer(0)
@@ -165,7 +182,8 @@ struct FeedTrimmer {
 
   private func countShown(_ owner: StoreKey, from horizon: Int64) throws(StoreError) -> Int {
     try database.query(
-      Self.countShown, .key(owner), .integer(horizon), .flag(settings.includesOwnPosts)
+      database.choose(Self.countShown, onCitus: Citus.countShown), .key(owner), .integer(horizon),
+      .flag(settings.includesOwnPosts)
     ).first.map { Int($0.integer(0)) } ?? 0
   }
 

@@ -93,10 +93,7 @@ struct FeedWriter {
   /// How many edges each author has, present or absent, counted up to a limit.
   private func countEdges(to authors: Set<StoreKey>, atMost limit: Int) throws(StoreError) -> [StoreKey: Int] {
     let counts = try database.query(
-      """
-      SELECT a.key, (SELECT count(*) FROM (SELECT 1 FROM edge WHERE kind = 0 AND subject = a.key LIMIT $2::bigint) few)
-      FROM unnest($1::uuid[]) a(key)
-      """, .keys(Array(authors)), .integer(limit))
+      database.choose(Self.countEdges, onCitus: Citus.countEdges), .keys(Array(authors)), .integer(limit))
     return Dictionary(counts.map { ($0.key(0), Int($0.integer(1))) }) { first, _ in first }
   }
 
@@ -105,12 +102,20 @@ struct FeedWriter {
     to author: StoreKey, keys: ClosedRange<StoreKey>, size: Int
   ) throws(StoreError) -> StoreKey? {
     try database.query(
-      """
-      SELECT actor FROM edge WHERE kind = 0 AND subject = $1::uuid AND actor BETWEEN $2::uuid AND $3::uuid
-      ORDER BY actor LIMIT 1 OFFSET $4::bigint
-      """, .key(author), .key(keys.lowerBound), .key(keys.upperBound), .integer(max(1, size) - 1)
+      database.choose(Self.lastOfChunk, onCitus: Citus.lastOfChunk), .key(author), .key(keys.lowerBound),
+      .key(keys.upperBound), .integer(max(1, size) - 1)
     ).first?.key(0)
   }
+
+  private static let countEdges = """
+    SELECT a.key, (SELECT count(*) FROM (SELECT 1 FROM edge WHERE kind = 0 AND subject = a.key LIMIT $2::bigint) few)
+    FROM unnest($1::uuid[]) a(key)
+    """
+
+  private static let lastOfChunk = """
+    SELECT actor FROM edge WHERE kind = 0 AND subject = $1::uuid AND actor BETWEEN $2::uuid AND $3::uuid
+    ORDER BY actor LIMIT 1 OFFSET $4::bigint
+    """
 }
 
 /// A post to bring in line with the facts: along the follow edges to its author, or only in the author's own feed.

@@ -29,7 +29,7 @@ struct PostSync {
   }
 
   /// A post under one time.
-  private struct Placed {
+  struct Placed {
     let work: PostWork
     let author: StoreKey
     let at: Int64
@@ -63,10 +63,7 @@ struct PostSync {
 
   private func read(_ work: [PostWork]) throws(StoreError) -> [Held] {
     try database.query(
-      """
-      SELECT p.key, p.author, p.at, p.deleted, p.former, w.shared
-      FROM unnest($1::uuid[], $2::boolean[]) w(key, shared) JOIN post p ON p.key = w.key
-      """, .keys(work) { $0.key }, .flags(work) { $0.alongEdges }
+      database.choose(Self.read, onCitus: Citus.readPosts), .keys(work) { $0.key }, .flags(work) { $0.alongEdges }
     ).map { row in
       Held(
         work: PostWork(key: row.key(0), alongEdges: row.flag(5)), author: row.key(1),
@@ -87,6 +84,10 @@ struct PostSync {
     _ posts: [Placed], keys: ClosedRange<StoreKey>, limit: Int?, ownFeeds: Bool, _ deliveries: inout Int
   ) throws(StoreError) {
     if posts.isEmpty { return }
+    if database.isDistributed {
+      deliveries += try deliverOnCitus(posts, keys: keys, limit: limit, ownFeeds: ownFeeds)
+      return
+    }
     deliveries += try database.alone(hooks) { () throws(StoreError) in
       try database.change(
         Self.deliver, .keys(posts) { $0.work.key }, .integers(posts) { $0.at }, .keys(posts) { $0.author },
@@ -103,6 +104,10 @@ struct PostSync {
     // One time of each post in a transaction, so that it is never larger than that of a delivery.
     for round in 0..<(gone.map(\.count).max() ?? 0) {
       let share = gone.compactMap { round < $0.count ? $0[round] : nil }
+      if database.isDistributed {
+        try removeOnCitus(share, keys: keys, limit: limit, ownFeeds: ownFeeds)
+        continue
+      }
       _ = try database.alone(hooks) { () throws(StoreError) in
         try database.query(
           Self.retract, .keys(share) { $0.work.key }, .integers(share) { $0.at }, .keys(share) { $0.author },
@@ -113,11 +118,19 @@ struct PostSync {
     let all = gone.flatMap { $0 }
     if all.isEmpty { return }
     // After the rows: a feed that is counted in between, with rows that are about to go, is counted once more.
-    let trims = try database.query(
-      Self.retractSpare, .keys(all) { $0.work.key }, .integers(all) { $0.at }, .keys(all) { $0.author },
-      .flags(all) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds),
-      .integer(limit))
-    unsettled.formUnion(trims.map { (owner: $0.key(0), spare: $0.integer(1)) }.filter { $0.spare < 0 }.map(\.owner))
+    let trims = try countOff(all, keys: keys, limit: limit, ownFeeds: ownFeeds)
+    unsettled.formUnion(trims.filter { $0.spare < 0 }.map(\.owner))
+  }
+
+  private func countOff(
+    _ gone: [Placed], keys: ClosedRange<StoreKey>, limit: Int?, ownFeeds: Bool
+  ) throws(StoreError) -> [(owner: StoreKey, spare: Int64)] {
+    if database.isDistributed { return try countOffOnCitus(gone, keys: keys, limit: limit, ownFeeds: ownFeeds) }
+    return try database.query(
+      Self.retractSpare, .keys(gone) { $0.work.key }, .integers(gone) { $0.at }, .keys(gone) { $0.author },
+      .flags(gone) { $0.work.alongEdges }, .key(keys.lowerBound), .key(keys.upperBound), .flag(ownFeeds),
+      .integer(limit)
+    ).map { (owner: $0.key(0), spare: $0.integer(1)) }
   }
 
   /// Looks for rows that were delivered to somebody who had left by the time they were committed.
@@ -127,7 +140,8 @@ struct PostSync {
     let shared = posts.filter(\.work.alongEdges)
     if shared.isEmpty { return }
     let left = try database.query(
-      Self.left, .keys(shared) { $0.work.key }, .integers(shared) { $0.at }, .keys(shared) { $0.author },
+      database.choose(Self.left, onCitus: Citus.left), .keys(shared) { $0.work.key }, .integers(shared) { $0.at },
+      .keys(shared) { $0.author },
       .key(keys.lowerBound), .key(keys.upperBound)
     ).map { FollowEdge(actor: $0.key(0), subject: $0.key(1)) }
     if left.isEmpty { return }
@@ -148,13 +162,19 @@ struct PostSync {
     }
     if draws.isEmpty { return sampled }
     let owners = try database.query(
-      Self.sampledOwners, .keys(draws) { $0.author }, .keys(draws) { $0.keys.lowerBound },
+      database.choose(Self.sampledOwners, onCitus: Citus.sampledOwners), .keys(draws) { $0.author },
+      .keys(draws) { $0.keys.lowerBound },
       .keys(draws) { $0.keys.upperBound })
     return sampled.union(owners.map { $0.key(0) })
   }
 }
 
 extension PostSync {
+  private static let read = """
+    SELECT p.key, p.author, p.at, p.deleted, p.former, w.shared
+    FROM unnest($1::uuid[], $2::boolean[]) w(key, shared) JOIN post p ON p.key = w.key
+    """
+
   // Joins go from the few posts at hand to the many rows. OFFSET 0, or a limit, keeps a LATERAL query whole, so that the planner
   // can't begin with the edges of everybody, which it believes to be few. Rows are sorted by the feed's key, so that neighbours go to the
   // same page and locks have one order.

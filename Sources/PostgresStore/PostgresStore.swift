@@ -35,8 +35,9 @@ public final class PostgresStore: Store {
         _ = try Schema.migrate(database, settings: settings ?? .standard)
       }
     }
-    let readers = ConnectionPool(address: address, session: Self.session + Self.readerSession, hasConnected: false)
-    let stored = try readers.withConnection { (database) throws(StoreError) -> StoreSettings in
+    var readers = ConnectionPool(
+      address: address, session: Self.session + Self.readerSession, hasConnected: false, isDistributed: false)
+    let found = try readers.withConnection { (database) throws(StoreError) -> (StoreSettings, isDistributed: Bool) in
       try Schema.checkPlace(database)
       let version = try Schema.version(of: database)
       guard version == Schema.newest else {
@@ -45,7 +46,13 @@ public final class PostgresStore: Store {
           "the PostgreSQL store has schema version \(version), this program needs \(Schema.newest). "
             + "Run: fanout migrate, with the same --store")
       }
-      return try Schema.settings(of: database)
+      return (try Schema.settings(of: database), try Schema.isDistributed(database))
+    }
+    let (stored, isDistributed) = found
+    let session = isDistributed ? Citus.session : Self.session
+    if isDistributed {
+      readers = ConnectionPool(
+        address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: true)
     }
     if let settings, settings != stored {
       throw StoreError(
@@ -60,7 +67,8 @@ public final class PostgresStore: Store {
     self.hooks = hooks
     writers =
       access == .readWrite
-      ? ConnectionPool(address: address, session: Self.session + Self.writerSession, hasConnected: true) : nil
+      ? ConnectionPool(
+        address: address, session: session + Self.writerSession, hasConnected: true, isDistributed: isDistributed) : nil
   }
 
   /// Nothing may wait for ever: neither for a server that hangs, nor for a lock.
@@ -80,11 +88,17 @@ public final class PostgresStore: Store {
   // MARK: Migration
 
   /// Makes the tables, or brings them to the newest version; repeating it does nothing.
+  /// - Parameter distributing: whether Citus is to distribute the tables over the nodes of its cluster, too. Whoever has the
+  ///   store open meanwhile does not notice, and is refused from then on.
   /// - Returns: the schema versions before (0: there was none) and after.
   public static func migrate(
-    address: String, settings: StoreSettings = .standard
+    address: String, settings: StoreSettings = .standard, distributing: Bool = false
   ) throws(StoreError) -> (from: Int, to: Int) {
-    try Schema.migrate(try Connection(address), settings: settings)
+    let database = try Connection(address)
+    if distributing { try Schema.checkCitus(database) }
+    let versions = try Schema.migrate(database, settings: settings)
+    if distributing { try Schema.distribute(database) }
+    return versions
   }
 
   /// Makes the tables as an older version of this program did.
@@ -94,9 +108,12 @@ public final class PostgresStore: Store {
 
   /// The SQL that `migrate` would run, empty if there is nothing to do.
   public static func migrationSQL(
-    address: String, settings: StoreSettings = .standard
+    address: String, settings: StoreSettings = .standard, distributing: Bool = false
   ) throws(StoreError) -> String {
-    try Schema.pending(try Connection(address), settings: settings)
+    let database = try Connection(address)
+    if distributing { try Schema.checkCitus(database) }
+    let sql = try Schema.pending(database, settings: settings)
+    return distributing ? try sql + Schema.pendingDistribution(database) : sql
   }
 
   // MARK: Writing

@@ -14,14 +14,16 @@ enum Schema {
     for step in from..<max(from, target) {
       // One transaction a step, and one process at a time: whoever waited finds the step done.
       try database.transaction { () throws(StoreError) in
-        try database.query(
-          "SELECT pg_advisory_xact_lock(hashtextextended('fanout migrate ' || current_schema(), 0))")
+        try database.query(Self.lock)
         guard try version(of: database) == step else { return }
         try database.execute(sql(ofStep: step, settings: settings))
       }
     }
     return (from, try version(of: database))
   }
+
+  /// Whoever migrates is the only one to.
+  private static let lock = "SELECT pg_advisory_xact_lock(hashtextextended('fanout migrate ' || current_schema(), 0))"
 
   /// The SQL of all steps that `migrate` would take, empty if there are none.
   static func pending(_ database: Connection, settings: StoreSettings) throws(StoreError) -> String {
@@ -30,6 +32,37 @@ enum Schema {
     return (from..<max(from, newest)).map { step in
       "BEGIN;\n\(sql(ofStep: step, settings: settings))\nCOMMIT;\n"
     }.joined(separator: "\n")
+  }
+
+  /// Has Citus distribute the tables of the newest version. Repeating it does nothing.
+  static func distribute(_ database: Connection) throws(StoreError) {
+    try database.transaction { () throws(StoreError) in
+      try database.query(Self.lock)
+      if try isDistributed(database) { return }
+      try database.execute(Citus.distribution)
+    }
+  }
+
+  /// The SQL that `distribute` would run on tables of the newest version, empty if there is nothing to do.
+  static func pendingDistribution(_ database: Connection) throws(StoreError) -> String {
+    if try version(of: database) > 0, try isDistributed(database) { return "" }
+    return "BEGIN;\n\(Citus.distribution)\nCOMMIT;\n"
+  }
+
+  static func isDistributed(_ database: Connection) throws(StoreError) -> Bool {
+    try database.query("SELECT value FROM setting WHERE name = 'distributed'").first?.integer(0) == 1
+  }
+
+  /// Asks for what is needed of Citus, and not for its name.
+  static func checkCitus(_ database: Connection) throws(StoreError) {
+    let found = try database.integer(
+      "SELECT count(*) FROM pg_proc WHERE proname = 'create_distributed_table' AND pg_function_is_visible(oid)")
+    if found == 0 {
+      throw StoreError(
+        .schema,
+        "the database has no Citus, so tables can't be distributed. Run CREATE EXTENSION citus first, on a server that has it, "
+          + "and name the coordinator in the address of --store; or leave --distribute away.")
+    }
   }
 
   private static func sql(ofStep step: Int, settings: StoreSettings) -> String {

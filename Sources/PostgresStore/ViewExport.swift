@@ -11,7 +11,7 @@ struct ViewExport {
   private static let feedRowsPerPage = 20_000
 
   func run(_ body: (ViewRow) throws -> Void) throws {
-    // All pages are of one moment.
+    // All pages are of one moment. No moment spans the nodes of a Citus cluster.
     try database.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
     defer { if !database.isLost { _ = try? database.execute("ROLLBACK") } }
     try edges(body)
@@ -25,13 +25,8 @@ struct ViewExport {
     var subject = StoreKey.lowest
     while true {
       let page = try database.query(
-        """
-        SELECT e.kind, e.actor, e.subject, e.actor_id, e.recipient_id, e.post_id, e.state, e.time, e.event, e.extra,
-          e.time <= coalesce((SELECT s.up_to FROM seen s WHERE s.owner = e.recipient), \(FeedTrimmer.beginning)),
-          e.state < 2 AND \(ViewReader.notDeleted), e.actor <> e.recipient
-        FROM edge e WHERE (e.kind, e.actor, e.subject) > ($1::bigint::int, $2::uuid, $3::uuid)
-        ORDER BY e.kind, e.actor, e.subject LIMIT $4::bigint
-        """, .integer(kind), .key(actor), .key(subject), .integer(Self.edgesPerPage))
+        database.choose(Self.edges, onCitus: Citus.exportedEdges), .integer(kind), .key(actor), .key(subject),
+        .integer(Self.edgesPerPage))
       for row in page.map({ $0 }) {
         (kind, actor, subject) = (row.integer(0), row.key(1), row.key(2))
         if row.flag(11) { try show(row, body) }
@@ -61,9 +56,15 @@ struct ViewExport {
     let ownersPerPage = max(1, Self.feedRowsPerPage / settings.feedLimit)
     var last = StoreKey.lowest
     while true {
-      let owners = try database.query(Self.owners, .key(last), .integer(ownersPerPage)).map { $0.key(0) }
+      let owners = try database.query(
+        database.choose(Self.owners, onCitus: Citus.owners), .key(last), .integer(ownersPerPage)
+      ).map { $0.key(0) }
       guard let end = owners.last else { return }
       last = end
+      if database.isDistributed {
+        try feedsOnCitus(of: owners, body)
+        continue
+      }
       let items = try database.query(
         Self.items, .keys(owners), .flag(settings.includesOwnPosts), .integer(settings.feedLimit))
       for row in items.map({ $0 }) {
@@ -73,6 +74,14 @@ struct ViewExport {
       }
     }
   }
+
+  private static let edges = """
+    SELECT e.kind, e.actor, e.subject, e.actor_id, e.recipient_id, e.post_id, e.state, e.time, e.event, e.extra,
+      e.time <= coalesce((SELECT s.up_to FROM seen s WHERE s.owner = e.recipient), \(FeedTrimmer.beginning)),
+      e.state < 2 AND \(ViewReader.notDeleted), e.actor <> e.recipient
+    FROM edge e WHERE (e.kind, e.actor, e.subject) > ($1::bigint::int, $2::uuid, $3::uuid)
+    ORDER BY e.kind, e.actor, e.subject LIMIT $4::bigint
+    """
 
   /// The next $2 owners after $1, by one look-up for each instead of a scan.
   private static let owners = """

@@ -16,10 +16,12 @@ struct ViewReader {
     let entry = byActor ? "subject" : "actor"
     return try database.query(
       """
-      SELECT actor_id, recipient_id, post_id \(Self.shown(byActor: byActor)) AND \(entry) > $3::uuid
+      SELECT actor_id, recipient_id, post_id \(shown(byActor: byActor, place: "$5::uuid")) AND \(entry) > $3::uuid
       ORDER BY \(entry) LIMIT $4::bigint
-      """, .integer(Int(relation.kind.rawValue)), .key(subject.key), .key(after?.key ?? .lowest),
-      .integer(max(0, limit))
+      """,
+      [
+        .integer(Int(relation.kind.rawValue)), .key(subject.key), .key(after?.key ?? .lowest), .integer(max(0, limit)),
+      ] + place(of: subject, byActor: byActor)
     ).map { row -> Subject in
       if !byActor { return .user(row.user(0)) }
       if row.isNull(2) { return .user(row.user(1)) }
@@ -28,18 +30,32 @@ struct ViewReader {
   }
 
   func count(_ relation: Relation, of subject: Subject) throws(StoreError) -> Int {
-    try database.query(
-      "SELECT count(*) \(Self.shown(byActor: relation.isByActor))", .integer(Int(relation.kind.rawValue)),
-      .key(subject.key)
+    let byActor = relation.isByActor
+    return try database.query(
+      "SELECT count(*) \(shown(byActor: byActor, place: "$3::uuid"))",
+      [.integer(Int(relation.kind.rawValue)), .key(subject.key)] + place(of: subject, byActor: byActor)
     ).first.map { Int($0.integer(0)) } ?? 0
   }
 
   /// The present edges of kind $1 at one end of which $2 stands, without those on deleted posts.
-  private static func shown(byActor: Bool) -> String {
-    """
-    FROM edge e WHERE kind = $1::bigint::smallint AND \(byActor ? "actor" : "subject") = $2::uuid
-      AND state < 2 AND \(notDeleted)
-    """
+  /// - Parameter place: where distributed edges to $2 lie.
+  private func shown(byActor: Bool, place: String) -> String {
+    let notDeleted = database.choose(
+      Self.notDeleted,
+      onCitus: byActor ? Citus.notDeleted() : "\(Citus.notDeleted(author: place)) AND recipient = \(place)")
+    return """
+      FROM edge e WHERE kind = $1::bigint::smallint AND \(byActor ? "actor" : "subject") = $2::uuid
+        AND state < 2 AND \(notDeleted)
+      """
+  }
+
+  /// The parameter for `shown(byActor:place:)`, if it has one.
+  private func place(of subject: Subject, byActor: Bool) -> [Parameter] {
+    if byActor || !database.isDistributed { return [] }
+    return switch subject {
+    case .user(let user): [.key(StoreKey(user))]
+    case .post(let post): [.key(StoreKey(post.author))]
+    }
   }
 
   /// Users have no row in `post`, since no user's key is a post's, so this asks follows nothing.
@@ -49,12 +65,11 @@ struct ViewReader {
 
   func feed(of user: UserID, after: FeedItem?, limit: Int) throws(StoreError) -> [FeedItem] {
     try database.query(
-      Self.page, .key(StoreKey(user)), .flag(settings.includesOwnPosts), .integer(settings.feedLimit),
+      database.choose(Self.page, onCitus: Citus.page), .key(StoreKey(user)), .flag(settings.includesOwnPosts),
+      .integer(settings.feedLimit),
       .integer(max(0, limit)), .integer(after?.publishedAt.microseconds ?? .max),
       .text(after?.post.author.string ?? ""), .text(after?.post.id.string ?? "")
-    ).map { row in
-      FeedItem(publishedAt: row.timestamp(0), post: Post(author: row.user(1), id: PostID(unchecked: row.text(2))))
-    }
+    ).map { FeedItem($0) }
   }
 
   /// That the post `p` is where the feed row `f` says, and not deleted.
@@ -93,7 +108,7 @@ struct ViewReader {
       """
       SELECT kind, actor, subject, time, event, extra, actor_id, post_id, time <= \(Self.seen) FROM edge e
       WHERE recipient = $1::uuid AND state = 0 AND actor <> recipient
-        AND (time, kind, actor, subject) < ($2::bigint, $3::bigint::int, $4::uuid, $5::uuid) AND \(Self.notDeleted)
+        AND (time, kind, actor, subject) < ($2::bigint, $3::bigint::int, $4::uuid, $5::uuid) AND \(notDeletedOfOwn)
       ORDER BY time DESC, kind DESC, actor DESC, subject DESC LIMIT $6::bigint
       """, .key(StoreKey(user)), .integer(after?.time.microseconds ?? .max),
       .integer(after.map { Int($0.kind.rawValue) } ?? Int(Int32.max)), .key(after?.actor ?? .highest),
@@ -110,6 +125,11 @@ struct ViewReader {
     }
   }
 
+  /// `notDeleted`, where $1 is the recipient and so the author.
+  private var notDeletedOfOwn: String {
+    database.choose(Self.notDeleted, onCitus: Citus.notDeleted(author: "$1::uuid"))
+  }
+
   /// Up to when the recipient $1 has seen feedback.
   private static let seen =
     "coalesce((SELECT s.up_to FROM seen s WHERE s.owner = $1::uuid), \(FeedTrimmer.beginning))"
@@ -118,8 +138,15 @@ struct ViewReader {
     try database.query(
       """
       SELECT count(*) FROM edge e WHERE recipient = $1::uuid AND state = 0 AND actor <> recipient AND time > \(Self.seen)
-        AND \(Self.notDeleted)
+        AND \(notDeletedOfOwn)
       """, .key(StoreKey(user))
     ).first.map { Int($0.integer(0)) } ?? 0
+  }
+}
+
+extension FeedItem {
+  /// - Parameter row: has the time and the ids of author and post.
+  init(_ row: Row) {
+    self.init(publishedAt: row.timestamp(0), post: Post(author: row.user(1), id: PostID(unchecked: row.text(2))))
   }
 }

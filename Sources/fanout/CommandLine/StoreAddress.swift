@@ -44,18 +44,20 @@ enum StoreAddress {
   }
 
   /// - Returns: the schema versions before (0: there was none) and after.
-  func migrate(settings: StoreSettings) throws -> (from: Int, to: Int) {
+  func migrate(settings: StoreSettings, distributing: Bool) throws -> (from: Int, to: Int) {
     switch self {
+    case .sqlite where distributing: throw UsageError("--distribute is for PostgreSQL with Citus")
     case .sqlite(let path): try SQLiteStore.migrate(path: path, settings: settings)
-    case .postgres(let uri): try PostgresStore.migrate(address: uri, settings: settings)
+    case .postgres(let uri): try PostgresStore.migrate(address: uri, settings: settings, distributing: distributing)
     }
   }
 
   /// The SQL that `migrate` would run.
-  func migrationSQL(settings: StoreSettings) throws -> String {
+  func migrationSQL(settings: StoreSettings, distributing: Bool) throws -> String {
     switch self {
     case .sqlite: throw UsageError("--dry-run shows SQL for PostgreSQL only; a SQLite file can be copied and tried on")
-    case .postgres(let uri): try PostgresStore.migrationSQL(address: uri, settings: settings)
+    case .postgres(let uri):
+      try PostgresStore.migrationSQL(address: uri, settings: settings, distributing: distributing)
     }
   }
 

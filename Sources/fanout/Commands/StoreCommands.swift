@@ -2,6 +2,7 @@ internal import FanoutStore
 
 extension Option {
   static let dryRun = Option.flag("dry-run", "only print the SQL that would be run (PostgreSQL)")
+  static let distribute = Option.flag("distribute", "distribute the tables over the nodes of a Citus cluster, too")
 }
 
 extension Command {
@@ -44,18 +45,19 @@ extension Command {
     name: "migrate",
     summary: "make the store, or bring its schema to this version",
     details: "Repeating it does nothing. A worker makes a store that does not exist yet by itself.",
-    options: [.store, .feedLimit, .ownPosts, .dryRun]
+    options: [.store, .feedLimit, .ownPosts, .dryRun, .distribute]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let address = try arguments.storeAddress()
     let name = address.name
     let settings = try arguments.settings() ?? .standard
+    let distributes = try arguments.flag(.distribute)
     if try arguments.flag(.dryRun) {
-      let sql = try address.migrationSQL(settings: settings)
+      let sql = try address.migrationSQL(settings: settings, distributing: distributes)
       Output().line(sql.isEmpty ? "-- \(name) has the newest schema already" : sql)
       return .done
     }
-    let (from, to) = try address.migrate(settings: settings)
+    let (from, to) = try address.migrate(settings: settings, distributing: distributes)
     // Opening it says whether it is set up as asked.
     _ = try arguments.openStore(.readOnly)
     let output = Output()
@@ -64,6 +66,7 @@ extension Command {
     case 0: output.line("made \(name) with schema version \(to)")
     default: output.line("\(name): schema version \(from) is now \(to)")
     }
+    if distributes { output.line("its tables are distributed over the nodes of the Citus cluster") }
     return .done
   }
 }
