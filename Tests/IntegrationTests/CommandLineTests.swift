@@ -12,7 +12,7 @@ struct CommandLineTests {
     ("worker", ["store", "group", "slice-size", "max-in-flight", "until-caught-up", "grace-period", "feed-limit"]),
     ("replay", ["store", "from", "topics", "replay-group"]), ("show", ["limit", "after", "json", "store"]),
     ("dump", ["store"]), ("digest", ["store", "json"]), ("lag", ["group", "json"]),
-    ("migrate", ["feed-limit", "own-posts"]),
+    ("migrate", ["feed-limit", "own-posts", "distribute"]),
   ]
 
   @Test("--help exits 0 and names every option and its variable", arguments: commands.indices)
@@ -45,6 +45,7 @@ struct CommandLineTests {
       (["show", "feed"], "usage"),
       (["show", "likers", "ann"], "AUTHOR POST"), (["replay", "--from", "yesterday"], "beginning or a time"),
       (["migrate", "--own-posts", "maybe"], "on or off"), ([], "usage: fanout COMMAND"),
+      (["migrate", "--distribute"], "PostgreSQL with Citus"),
     ])
   func wrongUsage(words: [String], remedy: String) async throws {
     let folder = try TestFolder()

@@ -13,7 +13,7 @@ struct ConcurrentScheduleTests {
   static let chunks = 2
 
   /// `FANOUT_SCHEDULES` of them (500), or the one of `FANOUT_SEED`.
-  private static let seeds: Range<UInt64> = {
+  static let seeds: Range<UInt64> = {
     let environment = ProcessInfo.processInfo.environment
     if let seed = environment["FANOUT_SEED"].flatMap(UInt64.init) { return seed..<seed + 1 }
     return 1..<1 + (environment["FANOUT_SCHEDULES"].flatMap(UInt64.init) ?? 500)
@@ -49,7 +49,7 @@ struct ConcurrentScheduleTests {
     }
   }
 
-  private static let pause: @Sendable (Step) -> Void = { _ in
+  static let pause: @Sendable (Step) -> Void = { _ in
     if Int.random(in: 0..<3) == 0 { usleep(UInt32.random(in: 0...3000)) }
   }
 
@@ -63,10 +63,12 @@ struct ConcurrentScheduleTests {
 
   /// Applies the history of a seed.
   /// - Returns: what is wrong in the end, nil if nothing is.
-  private static func difference(seed: UInt64, hooks: StepHooks) async throws -> String? {
+  static func difference(
+    seed: UInt64, hooks: StepHooks, layout: Place.Layout = .whole
+  ) async throws -> String? {
     var generator = HistoryGenerator(seed: seed)
     let history = generator.history()
-    let place = try Place(settings: history.settings)
+    let place = try Place(settings: history.settings, layout: layout)
     let store = hooks.reached == nil ? place.store : try place.open(hooks: hooks)
     let tasks = Tasks()
     var shares = [[Record]](repeating: [], count: workers)

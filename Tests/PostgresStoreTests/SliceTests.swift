@@ -10,10 +10,12 @@ import Testing
 struct SliceTests {
   /// Newcomers commit their follow after a slice's facts were read and before its rows are written, so every range holds more
   /// followers than when it was drawn.
-  @Test("no transaction writes more feed rows than the slice size, however many followers come meanwhile")
-  func transactions() throws {
+  @Test(
+    "no transaction writes more feed rows than the slice size, however many followers come meanwhile",
+    arguments: [Place.Layout.whole, .distributedInNameOnly])
+  func transactions(layout: Place.Layout) throws {
     let sliceSize = 10
-    let place = try Place()
+    let place = try Place(layout: layout)
     try place.execute(Self.recorder)
     defer { try? place.execute("DROP TABLE written; DROP FUNCTION record_written CASCADE") }
     let scenario = try Scenario({ _ in place.store }, feedLimit: 1000, ownPosts: true)

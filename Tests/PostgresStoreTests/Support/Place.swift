@@ -12,8 +12,18 @@ final class Place: Sendable {
   let store: PostgresStore
   private let site: Site
 
-  init(settings: StoreSettings = .standard) throws {
-    site = try Site.take(settings)
+  /// Where a store's tables lie.
+  enum Layout: Hashable {
+    /// On one PostgreSQL.
+    case whole
+    /// There, too, but with the keys, the views and the statements for Citus.
+    case distributedInNameOnly
+    /// On the Citus cluster of `FANOUT_TEST_CITUS`.
+    case distributed
+  }
+
+  init(settings: StoreSettings = .standard, layout: Layout = .whole) throws {
+    site = try Site.take(Site.Kind(settings: settings, layout: layout))
     address = site.address
     store = site.store
   }
@@ -37,13 +47,17 @@ final class Place: Sendable {
   /// How the server would run a query, with its own settings.
   func explain(_ sql: String) throws -> String { try site.connection.withConnection { try $0.text("EXPLAIN \(sql)") } }
 
-  /// Counts the feed rows at or after a horizon that nobody is shown.
+  /// Counts the feed rows at or after a horizon that nobody is shown. Citus can join tables on other columns than those by
+  /// which they are distributed only when it has gathered them.
   static let leftovers = """
-    SELECT count(*) FROM feed_row f LEFT JOIN post p ON p.key = f.post
-    WHERE f.at >= coalesce((SELECT horizon FROM feed_trim t WHERE t.owner = f.owner), -1)
+    WITH f AS MATERIALIZED (SELECT owner, at, post FROM feed_row),
+      t AS MATERIALIZED (SELECT owner, horizon FROM feed_trim),
+      p AS MATERIALIZED (SELECT key, author, at, deleted FROM post),
+      e AS MATERIALIZED (SELECT actor, subject FROM edge WHERE kind = 0 AND state < 2)
+    SELECT count(*) FROM f LEFT JOIN p ON p.key = f.post
+    WHERE f.at >= coalesce((SELECT horizon FROM t WHERE t.owner = f.owner), -1)
       AND (p.key IS NULL OR p.deleted OR p.at IS DISTINCT FROM f.at OR (p.author <> f.owner
-        AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.kind = 0 AND e.actor = f.owner AND e.subject = p.author
-          AND e.state < 2)))
+        AND NOT EXISTS (SELECT 1 FROM e WHERE e.actor = f.owner AND e.subject = p.author)))
     """
 }
 
@@ -52,32 +66,41 @@ private final class Site: Sendable {
   let address: String
   let store: PostgresStore
   let connection: SharedConnection
-  private let settings: StoreSettings
+  private let kind: Kind
   private let schema: ScratchSchema
 
   deinit { schema.drop() }
 
-  private static let free = Mutex<[StoreSettings: [Site]]>([:])
+  struct Kind: Hashable {
+    let settings: StoreSettings
+    let layout: Place.Layout
+  }
+
+  private static let free = Mutex<[Kind: [Site]]>([:])
   /// Each has three to seven connections.
   private static let kept = 20
 
-  private init(settings: StoreSettings) throws {
-    schema = try ScratchSchema()
+  private init(_ kind: Kind) throws {
+    schema = try kind.layout == .distributed ? ScratchSchema(on: CitusServer.address) : ScratchSchema()
     address = schema.address
-    store = try PostgresStore(address: address, access: .readWrite, settings: settings)
+    if kind.layout == .distributedInNameOnly { try Connection(address).execute(CitusServer.standIn) }
+    if kind.layout != .whole {
+      _ = try PostgresStore.migrate(address: address, settings: kind.settings, distributing: true)
+    }
+    store = try PostgresStore(address: address, access: .readWrite, settings: kind.settings)
     connection = SharedConnection(address)
-    self.settings = settings
+    self.kind = kind
   }
 
-  static func take(_ settings: StoreSettings) throws -> Site {
-    guard let site = free.withLock({ $0[settings]?.popLast() }) else { return try Site(settings: settings) }
+  static func take(_ kind: Kind) throws -> Site {
+    guard let site = free.withLock({ $0[kind]?.popLast() }) else { return try Site(kind) }
     try site.empty()
     return site
   }
 
   static func giveBack(_ site: Site) {
     free.withLock { free in
-      if free.values.reduce(0, { $0 + $1.count }) < kept { free[site.settings, default: []].append(site) }
+      if free.values.reduce(0, { $0 + $1.count }) < kept { free[site.kind, default: []].append(site) }
     }
   }
 
