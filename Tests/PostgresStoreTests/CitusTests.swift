@@ -2,6 +2,7 @@ import FanoutStore
 import FanoutStoreTesting
 import Foundation
 import PostgresStore
+import PostgresTesting
 import SocialEvents
 import Synchronization
 import Testing
@@ -55,9 +56,7 @@ struct CitusStatementTests {
 
   /// A schema without tables, where functions stand in for Citus's.
   private func emptySchema(standIn: Bool = true) throws -> String {
-    let name = "c\(UInt64.random(in: 0...UInt64.max))"
-    try Connection(try Place.server()).execute("CREATE SCHEMA \(name)")
-    let address = try Place.address(name)
+    let address = try ScratchSchema().address
     if standIn { try Connection(address).execute(CitusServer.standIn) }
     return address
   }
