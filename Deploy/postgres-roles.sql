@@ -1,6 +1,8 @@
--- Roles with no more rights than their work needs. Run as the owner of the tables, in their schema, after `fanout migrate`:
+-- Roles with no more rights than their work needs. Run as the owner of the tables, in their schema, after `fanout migrate`. The
+-- owner needs the attribute CREATEROLE, or somebody makes the two roles before. Roles belong to the whole server: where several
+-- stores should have readers of their own, use other names.
 --
---   psql "$FANOUT_STORE" -f Deploy/postgres-roles.sql
+--   psql -1 -v ON_ERROR_STOP=1 "$FANOUT_STORE" -f Deploy/postgres-roles.sql
 --
 -- Then let users in: GRANT fanout_worker TO my_worker; GRANT fanout_reader TO my_service;
 -- A worker without the right to make tables needs them to be there: migrate with the owner first.

@@ -30,6 +30,31 @@ enum Connecting {
     unsafe PQconninfoFree(options)
   }
 
+  /// libpq's message about a connection that it could not make, without what may be the password.
+  ///
+  /// A password with characters that should have been percent-encoded is read as a host, a port or a parameter, and quoted
+  /// as such.
+  static func withoutSecrets(_ message: String, of address: String) -> String {
+    var secrets: [Substring] = []
+    if let scheme = address.firstRange(of: "://") {
+      let rest = address[scheme.upperBound...]
+      if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
+        secrets.append(rest[rest.index(after: colon)..<at])
+      }
+    }
+    for parameter in address.split(whereSeparator: { "?& ".contains($0) }) {
+      let parts = parameter.split(separator: "=", maxSplits: 1)
+      if parts.count == 2, parts[0].hasSuffix("password") { secrets.append(parts[1]) }
+    }
+    let pieces = secrets.flatMap { $0.split { "@/?:&=#[],' ".contains($0) } }
+    var text = message
+    for piece in Set(secrets + pieces).sorted(by: { $0.utf8.count > $1.utf8.count }) {
+      // A single letter is in every message; only where it is quoted does it tell anything.
+      text = piece.utf8.count > 2 ? text.replacing(piece, with: "…") : text.replacing("\"\(piece)\"", with: "\"…\"")
+    }
+    return text
+  }
+
   /// Whether what kept a connection from being made may pass by itself: a server that is away, starts or has no room, and not
   /// one that knows no such user or database.
   ///
@@ -37,6 +62,9 @@ enum Connecting {
   @unsafe static func mayPass(_ connection: OpaquePointer, _ address: String) -> Bool {
     // Whether it is there at all is asked with less patience.
     let asked = parameters(address) + [("connect_timeout", "3")]
+    // A server without TLS, or whose certificate is not trusted, won't be another by waiting; to a ping it is one that is away.
+    let message = unsafe String(cString: PQerrorMessage(connection))
+    if ["certificate", "does not support SSL"].contains(where: message.contains) { return false }
     switch unsafe withLists(of: asked, { unsafe PQpingParams($0, $1, 1) }) {
     case PQPING_REJECT, PQPING_NO_RESPONSE, nil: return true
     case PQPING_NO_ATTEMPT: return false

@@ -25,7 +25,7 @@ package final class Connection {
       throw Failure.cannotConnect("no memory", mayPass: true)
     }
     guard unsafe PQstatus(connection) == CONNECTION_OK else {
-      let reason = unsafe String(cString: PQerrorMessage(connection))
+      let reason = Connecting.withoutSecrets(unsafe String(cString: PQerrorMessage(connection)), of: address)
       let mayPass = unsafe reconnecting || Connecting.mayPass(connection, address)
       unsafe PQfinish(connection)
       throw Failure.cannotConnect(reason, mayPass: mayPass)

@@ -75,6 +75,10 @@ struct FactWriter {
     """
 
   /// `PostFact.merge` in SQL. The row's own time is remembered in the same breath in which it is replaced.
+  ///
+  /// Only so many former times are: each publication looks for rows under all of them, so one that is forgotten has been looked
+  /// for eight times. A writer that went by it would have to have been at work all that while, and then left a row that
+  /// nobody is shown.
   private static let upsertPosts = """
     INSERT INTO post(key, author, deleted, at, time, event, author_id, post_id, former)
     SELECT *, '{}'::bigint[] FROM unnest($1::uuid[], $2::uuid[], $3::boolean[], $4::bigint[], $5::bigint[], $6::text[],
@@ -85,7 +89,7 @@ struct FactWriter {
         time = CASE WHEN \(publicationWins) THEN excluded.time ELSE post.time END,
         event = CASE WHEN \(publicationWins) THEN excluded.event ELSE post.event END,
         former = CASE WHEN \(publicationWins) AND post.at <> excluded.at
-          THEN array_append(array_remove(post.former, post.at), post.at) ELSE post.former END
+          THEN (post.at || array_remove(post.former, post.at))[:8] ELSE post.former END
       WHERE excluded.deleted AND NOT post.deleted OR \(publicationWins)
     """
 

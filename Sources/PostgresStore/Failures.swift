@@ -19,7 +19,9 @@ enum Failure {
     let remedy =
       switch code {
       case .schema: ". Run: fanout migrate --store with the same address"
-      case .refused where sqlState == "42501": ". Grant the role what the README lists"
+      case .refused where sqlState == "42501":
+        ". Deploy/postgres-roles.sql grants what workers and readers need; who migrates must own the schema or be "
+          + "granted CREATE on it"
       default: ""
       }
     return StoreError(code, "\(what)\(reason) (SQLSTATE \(sqlState))\(remedy)", nativeCode: number(sqlState))

@@ -29,31 +29,21 @@ public final class PostgresStore: Store {
   }
 
   package init(address: String, access: Access, settings: StoreSettings?, hooks: StepHooks) throws(StoreError) {
-    if access == .readWrite {
-      let database = try Connection(address)
-      if try Schema.version(of: database) == 0 {
-        _ = try Schema.migrate(database, settings: settings ?? .standard)
-      }
+    let database = try Connection(address)
+    try database.execute(Self.patience)
+    if access == .readWrite, try Schema.version(of: database) == 0 {
+      _ = try Schema.migrate(database, settings: settings ?? .standard)
     }
-    var readers = ConnectionPool(
-      address: address, session: Self.session + Self.readerSession, hasConnected: false, isDistributed: false)
-    let found = try readers.withConnection { (database) throws(StoreError) -> (StoreSettings, isDistributed: Bool) in
-      try Schema.checkPlace(database)
-      let version = try Schema.version(of: database)
-      guard version == Schema.newest else {
-        throw StoreError(
-          .schema,
-          "the PostgreSQL store has schema version \(version), this program needs \(Schema.newest). "
-            + "Run: fanout migrate, with the same --store")
-      }
-      return (try Schema.settings(of: database), try Schema.isDistributed(database))
+    try Schema.checkPlace(database)
+    let version = try Schema.version(of: database)
+    guard version == Schema.newest else {
+      throw StoreError(
+        .schema,
+        "the PostgreSQL store has schema version \(version), this program needs \(Schema.newest). "
+          + "Run: fanout migrate, with the same --store")
     }
-    let (stored, isDistributed) = found
-    let session = isDistributed ? Citus.session : Self.session
-    if isDistributed {
-      readers = ConnectionPool(
-        address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: true)
-    }
+    let stored = try Schema.settings(of: database)
+    let isDistributed = try Schema.isDistributed(database)
     if let settings, settings != stored {
       throw StoreError(
         .schema,
@@ -63,15 +53,20 @@ public final class PostgresStore: Store {
       )
     }
     self.settings = stored
-    self.readers = readers
     self.hooks = hooks
+    let session = isDistributed ? Citus.session : Self.session
+    readers = ConnectionPool(
+      address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: isDistributed)
     writers =
       access == .readWrite
       ? ConnectionPool(
         address: address, session: session + Self.writerSession, hasConnected: true, isDistributed: isDistributed) : nil
   }
 
-  /// Nothing may wait for ever: neither for a server that hangs, nor for a lock.
+  /// Nothing may wait for ever for a lock, or for a statement that the server does not get done.
+  private static let patience = "SET statement_timeout = '60s'; SET lock_timeout = '15s';"
+
+  /// Nothing may wait for ever: neither for a statement that the server does not get done, nor for a lock.
   ///
   /// Statements are written for one plan: nested loops in the order of their text, along indexes, whatever the statistics
   /// happen to say of tables that were empty a minute ago. Plans are made once for a connection.
@@ -83,7 +78,8 @@ public final class PostgresStore: Store {
   private static let readerSession = "SET default_transaction_read_only = on"
   /// A commit must be durable when it returns, whatever the server's default: the offset that is committed to Kafka afterwards
   /// would not come back.
-  private static let writerSession = "SET work_mem = '16MB'; SET synchronous_commit = on"
+  private static let writerSession =
+    "SET default_transaction_read_only = off; SET work_mem = '16MB'; SET synchronous_commit = on"
 
   // MARK: Migration
 

@@ -9,6 +9,8 @@ enum Schema {
   static func migrate(
     _ database: Connection, settings: StoreSettings, to target: Int = newest
   ) throws(StoreError) -> (from: Int, to: Int) {
+    // Making an index may take as long as it takes.
+    try database.execute("SET lock_timeout = '15s'; SET statement_timeout = 0")
     try checkPlace(database)
     let from = try version(of: database)
     for step in from..<max(from, target) {
@@ -107,7 +109,8 @@ enum Schema {
       SELECT c.relname::text, EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'value'
           AND a.atttypid = 'bigint'::regtype)
       FROM pg_class c WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = current_schema())
-        AND c.relname IN ('setting', 'edge', 'post', 'feed') AND c.relkind IN ('r', 'p', 'v')
+        AND c.relname IN ('setting', 'edge', 'post', 'seen', 'feed', 'feed_row', 'feed_trim', 'feedback', 'follows',
+          'likes', 'favorites') AND c.relkind IN ('r', 'p', 'v')
       """
     ).map { (name: $0.text(0), isOurs: $0.flag(1)) }
     if tables.isEmpty { return 0 }

@@ -179,6 +179,8 @@ struct FeedWriter {
       let short = try statement.rows { (statement.key(0), statement.integer(1)) }
       unsettled.formUnion(short.filter { $0.1 < 0 }.map(\.0))
     }
+    // Now no feed holds the posts under these times any more. A slice can't know that of the other slices.
+    if ownFeeds { try database.statement(Self.forgetFormer).run() }
     return unsettled
   }
 
@@ -286,6 +288,10 @@ extension FeedWriter {
     UNION
     SELECT w.key, w.author, f.at, w.shared FROM work_post w JOIN post_former f ON f.post = w.key
       WHERE w.deleted OR f.at <> w.at
+    """
+
+  private static let forgetFormer = """
+    DELETE FROM post_former WHERE (post, at) IN (SELECT post, at FROM work_gone WHERE shared)
     """
 
   /// Everybody who has or had an edge to the author, and the author (SPEC 6: "present or absent").

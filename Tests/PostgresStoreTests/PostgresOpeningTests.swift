@@ -73,6 +73,21 @@ struct PostgresOpeningTests {
     #expect(error?.message.contains("secret") == false)
   }
 
+  @Test(
+    "a password that is not percent-encoded is in no message, whatever libpq takes it for",
+    arguments: [
+      "postgres://ann:s3cret1@s3cret2@127.0.0.1:1/db", "postgres://ann:s3c/s3cret@127.0.0.1:1/db",
+      "postgres://ann:p@s/s3cret@127.0.0.1:1/db", "postgres://ann:top?s3cret@127.0.0.1:1/db",
+      "postgres://ann:s3cret:x@127.0.0.1:1/db", "postgres://127.0.0.1:1/db?user=ann&password=s3cret",
+      "postgres://ann:s3cret#1@127.0.0.1:1/db", "host=s3cret password=s3cret port=1",
+    ])
+  func odd(address: String) {
+    for access in [PostgresStore.Access.readOnly, .readWrite] {
+      let error = error { _ = try PostgresStore(address: address, access: access, settings: nil) }
+      #expect(error != nil && error?.message.contains("s3c") == false, "\(error?.message ?? "it was opened")")
+    }
+  }
+
   @Test("tables are made for writing, and not for reading")
   func missingTables() throws {
     let address = try ScratchSchema().address
@@ -92,7 +107,8 @@ struct PostgresOpeningTests {
     let address = try ScratchSchema().address
     try Connection(address).execute("CREATE TABLE post(a int); INSERT INTO post VALUES(7)")
     for access in [PostgresStore.Access.readOnly, .readWrite] {
-      #expect(error { _ = try PostgresStore(address: address, access: access, settings: nil) }?.code == .schema)
+      let error = error { _ = try PostgresStore(address: address, access: access, settings: nil) }
+      #expect(error?.code == .schema && error?.message.contains("another program") == true)
     }
     #expect(error { _ = try PostgresStore.migrate(address: address) }?.code == .schema)
     #expect(try Connection(address).integer("SELECT a FROM post") == 7)
@@ -101,9 +117,15 @@ struct PostgresOpeningTests {
   @Test("a schema that does not exist is refused, with the remedy")
   func noSchema() throws {
     let address = ScratchSchema.address(of: "not_there", on: try #require(PostgresServer.address))
-    let error = error { _ = try PostgresStore.migrate(address: address) }
-    #expect(error?.code == .schema)
-    #expect(error?.message.contains("CREATE SCHEMA") == true)
+    for opening in [
+      { _ = try PostgresStore.migrate(address: address) },
+      { _ = try PostgresStore(address: address, access: .readOnly, settings: nil) },
+      { _ = try PostgresStore(address: address, access: .readWrite, settings: nil) },
+    ] {
+      let error = error(opening)
+      #expect(error?.code == .schema)
+      #expect(error?.message.contains("CREATE SCHEMA") == true)
+    }
   }
 
   @Test("a newer schema is refused, and says so")

@@ -43,7 +43,7 @@ struct UpgradeTests {
       let refusal = #expect(throws: StoreError.self) {
         _ = try PostgresStore(address: address, access: access, settings: nil)
       }
-      #expect(refusal?.code == .schema && refusal?.message.contains("fanout migrate") == true)
+      #expect(refusal?.code == .schema && refusal?.message.contains("version 1, this program needs") == true)
     }
 
     #expect(try PostgresStore.migrationSQL(address: address).contains("RENAME TO feed_row"))

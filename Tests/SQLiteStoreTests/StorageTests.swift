@@ -40,6 +40,22 @@ struct StorageTests {
     #expect(try database.integer("SELECT count(*) FROM feed") <= 4)
   }
 
+  @Test("the times that a post once had are forgotten when no feed holds it under them")
+  func formerTimes() throws {
+    let (scenario, database) = try scenario(feedLimit: 10, ownPosts: true)
+    try scenario.apply((0..<5).map { .follow("f\($0)", "b", at: 1) })
+    for index in Int64(0)..<40 {
+      try scenario.apply(.published("b", "p", at: 10 + index, publishedAt: index % 7 * 100))
+      #expect(try database.integer("SELECT count(*) FROM post_former") == 0)
+      #expect(try database.integer("SELECT count(*) FROM feed") == 6)
+    }
+    // Slices can't know whether they are the last, so for them it is remembered.
+    try scenario.apply(.published("b", "p", at: 99, publishedAt: 9000), sliceSize: 2)
+    try scenario.apply(.published("b", "p", at: 100, publishedAt: 9001))
+    #expect(try database.integer("SELECT count(*) FROM post_former") == 0)
+    try scenario.expectOracle()
+  }
+
   @Test("large fan-outs come in slices")
   func slices() throws {
     let (scenario, _) = try scenario(feedLimit: 10)

@@ -76,9 +76,9 @@ enum StoreAddress {
     switch self {
     case .sqlite(let path): return path
     case .postgres(let uri):
-      let bare = uri.prefix { $0 != "?" }
-      guard let at = bare.lastIndex(of: "@") else { return String(bare) }
-      return "postgres://" + bare[bare.index(after: at)...]
+      // The last one, as a password may hold what should have been percent-encoded.
+      guard let at = uri.lastIndex(of: "@") else { return String(uri.prefix { $0 != "?" }) }
+      return "postgres://" + uri[uri.index(after: at)...].prefix { $0 != "?" }
     }
   }
 }
