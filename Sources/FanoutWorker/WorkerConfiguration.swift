@@ -22,6 +22,10 @@ public struct WorkerConfiguration: Sendable {
   /// Ends when all that was in the topics at the start has been applied (SPEC 8, `--until-caught-up`).
   public var untilCaughtUp = false
 
+  /// Called when a worker becomes ready, and when it is not ready any more (SPEC 7): it is while it is a member of its group and
+  /// no step waits for the store or the brokers. On the worker's thread; must not block.
+  public var readinessChanged: (@Sendable (_ isReady: Bool) -> Void)?
+
   public init(kafka: ClientConfiguration, topics: Topics = Topics(), group: String = "fanout") {
     self.kafka = kafka
     self.topics = topics

@@ -35,6 +35,14 @@ public struct FactBatch: Sendable {
     }
   }
 
+  /// Adds what another batch holds.
+  public mutating func append(contentsOf other: FactBatch) {
+    edges += other.edges
+    posts += other.posts
+    seen += other.seen
+    eventCount += other.eventCount
+  }
+
   /// Leaves one fact for each register, the one that holds, in the order of the keys.
   ///
   /// Stores then write each row once, and in the order in which it lies in their indexes.

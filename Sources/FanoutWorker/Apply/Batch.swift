@@ -26,6 +26,22 @@ struct Batch: Sendable {
   var startedAt = Instant.now
 
   var isEmpty: Bool { recordCount == 0 }
+
+  init() {}
+
+  /// All that is to be done about these records.
+  init(merging singles: some Sequence<SingleRecord>) {
+    for single in singles.lazy.map(\.batch) {
+      facts.append(contentsOf: single.facts)
+      slices += single.slices
+      deadLetters += single.deadLetters
+      traces.merge(single.traces) { $1 }
+      recordCount += single.recordCount
+      byteCount += single.byteCount
+      tombstoneCount += single.tombstoneCount
+    }
+    facts.reduce()
+  }
 }
 
 /// What has been done so far, in records and rows. Only grows.

@@ -27,28 +27,36 @@ final class BatchApplier: Sendable {
   private let handover: any SliceHandover
   /// Nil: records that can't be applied are only logged.
   private let deadLetters: Outlet?
-  private let singles: SingleRecords
+  private let reader: BatchReader
   private let sliceSize: Int
   private let beforeSlice: @Sendable () -> Void
+  private let policy: FailurePolicy
   private let log: Log
-  /// What a step that is being retried waits for; nil while all is well.
-  private let troubleState = Mutex<String?>(nil)
+  private let troubleState = Mutex<Trouble?>(nil)
+
+  /// What a step that is being retried waits for.
+  struct Trouble {
+    let message: String
+    let isFetchingPaused: Bool
+  }
 
   /// - Parameter beforeSlice: called before each slice that came as a task; may wait.
   init(
-    store: any Store, handover: any SliceHandover, deadLetters: Outlet?, singles: SingleRecords, sliceSize: Int,
-    beforeSlice: @escaping @Sendable () -> Void, log: Log
+    store: any Store, handover: any SliceHandover, deadLetters: Outlet?, reader: BatchReader, sliceSize: Int,
+    beforeSlice: @escaping @Sendable () -> Void, policy: FailurePolicy, log: Log
   ) {
     self.beforeSlice = beforeSlice
-    self.singles = singles
+    self.reader = reader
     self.store = store
     self.handover = handover
     self.deadLetters = deadLetters
     self.sliceSize = sliceSize
+    self.policy = policy
     self.log = log
   }
 
-  var trouble: String? { troubleState.withLock { $0 } }
+  /// Nil while all is well.
+  var trouble: Trouble? { troubleState.withLock { $0 } }
 
   /// - Parameter isGivenUp: asked between tries, and while waiting for the next.
   func apply(_ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool) throws(Failure) -> WorkerCounts {
@@ -56,52 +64,66 @@ final class BatchApplier: Sendable {
       return try applyWhole(batch, isGivenUp: isGivenUp)
     } catch {
       guard case .refused(let message) = error else { throw error }
-      log.warning("\(message); the \(batch.recordCount) records of the batch are applied one by one")
-      return try applyOneByOne(batch, isGivenUp: isGivenUp)
+      log.warning("\(message); the batch of \(batch.recordCount) records is split")
+      var counts = WorkerCounts()
+      var retries = 0
+      var positions = batch.firstOffsets
+      try persist("reading a batch again", &retries, isGivenUp) {
+        try self.reader.read(from: &positions, to: batch.nextOffsets, isGivenUp: isGivenUp) { singles in
+          counts.add(try self.applySplitting(singles, isGivenUp: isGivenUp))
+        }
+      }
+      counts.retries += retries
+      return counts
     }
   }
 
-  /// How often a record that the store refuses is tried alone before it becomes a dead letter.
-  private static let triesAlone = 3
-
-  /// Applies each record of the batch by itself, so that one that the store refuses holds up no other (SPEC 7).
-  private func applyOneByOne(
-    _ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool
+  /// Finds the records that the store refuses by halving, applies all others, and makes dead letters of those (SPEC 7).
+  ///
+  /// For n records of which it refuses k, a batch is tried at most min(2n, 2k·⌈log₂ n⌉ + 1) times until each is alone, and then
+  /// twice more for each of the k.
+  private func applySplitting(
+    _ singles: [SingleRecord], isGivenUp: @escaping @Sendable () -> Bool
   ) throws(Failure) -> WorkerCounts {
     var counts = WorkerCounts()
-    var retries = 0
-    try persist("reading a batch again", &retries, isGivenUp) {
-      counts = WorkerCounts()
-      try self.singles.read(batch, isGivenUp: isGivenUp) { single, record in
-        counts.add(try self.applyAlone(single, record, isGivenUp: isGivenUp))
-      }
-    }
-    counts.retries += retries
-    return counts
-  }
-
-  private func applyAlone(
-    _ single: Batch, _ record: OwnedRecord, isGivenUp: @escaping @Sendable () -> Bool
-  ) throws(Failure) -> WorkerCounts {
-    var backoff = Backoff()
-    var retries = 0
-    while true {
+    var open = [singles.indices]
+    var refused: [(index: Int, message: String)] = []
+    while let range = open.popLast(), !range.isEmpty {
       do {
-        var counts = try applyWhole(single, isGivenUp: isGivenUp)
-        counts.retries += retries
-        return counts
+        counts.add(try applyWhole(Batch(merging: singles[range]), isGivenUp: isGivenUp))
       } catch {
         guard case .refused(let message) = error else { throw error }
-        retries += 1
-        if retries == Self.triesAlone {
-          var letter = Batch()
-          letter.recordCount = 1
-          letter.deadLetters = [singles.deadLetter(record, message)]
-          return try applyWhole(letter, isGivenUp: isGivenUp)
+        if case .split = policy.decide(.refusedValue, records: range.count, failures: 1) {
+          let middle = range.lowerBound + range.count / 2
+          open += [middle..<range.upperBound, range.lowerBound..<middle]
+        } else {
+          refused.append((range.lowerBound, message))
         }
-        pause(milliseconds: backoff.nextMilliseconds())
       }
     }
+    var failures = 1
+    while !refused.isEmpty {
+      guard case .retry(let time, _) = policy.decide(.refusedValue, records: 1, failures: failures) else { break }
+      try wait(until: time, isGivenUp)
+      var again: [(index: Int, message: String)] = []
+      for (index, _) in refused {
+        counts.retries += 1
+        do {
+          counts.add(try applyWhole(singles[index].batch, isGivenUp: isGivenUp))
+        } catch {
+          guard case .refused(let message) = error else { throw error }
+          again.append((index, message))
+        }
+      }
+      refused = again
+      failures += 1
+    }
+    if refused.isEmpty { return counts }
+    var letters = Batch()
+    letters.recordCount = refused.count
+    letters.deadLetters = refused.map { reader.deadLetter(singles[$0.index].record, $0.message) }
+    counts.add(try applyWhole(letters, isGivenUp: isGivenUp))
+    return counts
   }
 
   private func applyWhole(
@@ -159,7 +181,7 @@ final class BatchApplier: Sendable {
   private func persist<T>(
     _ step: String, _ retries: inout Int, _ isGivenUp: @escaping @Sendable () -> Bool, _ body: () throws -> T
   ) throws(Failure) -> T {
-    var backoff = Backoff()
+    var failures = 0
     while true {
       do {
         let result = try body()
@@ -171,29 +193,41 @@ final class BatchApplier: Sendable {
       } catch {
         if let failure = error as? Failure { throw failure }
         let message = "\(step): \(error)"
-        if let error = error as? StoreError, error.code == .refusedValue { throw .refused(message) }
-        guard Self.mayPass(error) else { throw .final(message) }
-        retries += 1
-        troubleState.withLock { $0 = message }
-        let wait = backoff.nextMilliseconds()
-        log.warning("\(message); trying again in \(wait) ms")
-        // Woken every now and then to see whether anybody still waits for this.
-        let end = Instant.after(milliseconds: wait)
-        while Instant.now < end {
-          if isGivenUp() { throw .givenUp }
-          pause(milliseconds: min(50, end.millisecondsFromNow))
+        let kind = Self.kind(of: error)
+        failures += 1
+        // What the store refuses is found by splitting, which is not for a single step to do.
+        if kind == .refusedValue {
+          log.debug("\(message)")
+          throw .refused(message)
         }
-        if isGivenUp() { throw .givenUp }
+        guard case .retry(let time, let isPaused) = policy.decide(kind, records: 1, failures: failures) else {
+          throw .final(message)
+        }
+        retries += 1
+        troubleState.withLock { $0 = Trouble(message: message, isFetchingPaused: isPaused) }
+        log.warning("\(message); trying again in \(time.millisecondsFromNow) ms")
+        try wait(until: time, isGivenUp)
       }
     }
   }
 
-  private static func mayPass(_ error: any Error) -> Bool {
+  private func wait(until time: Instant, _ isGivenUp: () -> Bool) throws(Failure) {
+    while true {
+      if isGivenUp() { throw .givenUp }
+      let left = time.millisecondsFromNow
+      if left == 0 { return }
+      // Woken every now and then to see whether anybody still waits for this.
+      pause(milliseconds: min(50, left))
+    }
+  }
+
+  private static func kind(of error: any Error) -> FailurePolicy.Failure {
     switch error {
-    case let error as StoreError: error.isTransient
+    case let error as StoreError:
+      error.isTransient ? .passing : error.code == .refusedValue ? .refusedValue : .lasting
     // What Kafka refuses to take now it may take later: nothing is lost by asking again, and everything by giving up.
-    case is KafkaError: true
-    default: false
+    case is KafkaError: .passing
+    default: .lasting
     }
   }
 

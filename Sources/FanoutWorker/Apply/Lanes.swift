@@ -26,8 +26,8 @@ final class Lanes {
     let courtesy = Courtesy()
     let newApplier = { (beforeSlice: @escaping @Sendable () -> Void) in
       BatchApplier(
-        store: store, handover: handover, deadLetters: deadLetters, singles: SingleRecords(configuration),
-        sliceSize: configuration.sliceSize, beforeSlice: beforeSlice, log: log)
+        store: store, handover: handover, deadLetters: deadLetters, reader: BatchReader(configuration),
+        sliceSize: configuration.sliceSize, beforeSlice: beforeSlice, policy: FailurePolicy(), log: log)
     }
     var lanes: [Lane] = []
     var appliers: [BatchApplier] = []
@@ -66,8 +66,10 @@ final class Lanes {
   var areTasksStuck: Bool { tasks.isStuck }
   /// Whether nothing is at hand, and the outcome of all that was has been taken.
   var isQuiet: Bool { all.allSatisfy(\.isQuiet) && outcomes.withLock { $0.isEmpty } }
-  /// What a step that is being retried waits for; nil while all is well.
-  var trouble: String? { appliers.lazy.compactMap(\.trouble).first }
+  /// What steps that are being retried wait for.
+  var troubles: [BatchApplier.Trouble] { appliers.compactMap(\.trouble) }
+  /// Whether a step has failed so often that nothing more should be fetched.
+  var isFetchingPaused: Bool { troubles.contains(where: \.isFetchingPaused) }
 
   func submitIfReady(age: Int?, epoch: Int) { for lane in all { lane.submitIfReady(age: age, epoch: epoch) } }
   func submitRest(epoch: Int) { for lane in all { lane.submitRest(epoch: epoch) } }

@@ -15,6 +15,7 @@ final class ConsumeLoop {
   private var isMember = false
   private var areEventsPaused = false
   private var areTasksPaused = false
+  private var isReady = false
   private var reportedProblem: KafkaError?
   private var nextLookAtProblem = Instant.now
   /// For each partition, up to where records were applied in this run.
@@ -52,11 +53,12 @@ final class ConsumeLoop {
       if let failure { throw failure }
       if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
       reportProblem(consumer)
+      reportReadiness()
       lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
       storeEnds(consumer)
       if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { break }
       try holdTasks(consumer)
-      if lanes.isStuck {
+      if mustWait {
         try waitForRoom(consumer)
       } else {
         try resumeEvents(consumer)
@@ -64,6 +66,7 @@ final class ConsumeLoop {
       }
     }
     shared.requestStop(gracePeriod: configuration.gracePeriod)
+    setReady(false, "stopping")
     _ = finishWork(consumer)
     // Closing revokes the partitions: the handler commits what is done.
     let leaving = min(5000, shared.stop?.leave.millisecondsFromNow ?? 5000)
@@ -88,23 +91,44 @@ final class ConsumeLoop {
     }
   }
 
-  /// A lane has a full batch at hand and one that waits: let Kafka wait, but stay in the group.
+  /// Whether a lane has a full batch at hand and one that waits, or the store or the brokers are away.
+  private var mustWait: Bool { lanes.isStuck || lanes.isFetchingPaused }
+
+  /// Lets Kafka wait, and stays in the group.
   private func waitForRoom(_ consumer: Consumer) throws(KafkaError) {
     let deadline = Instant.after(milliseconds: 500)
-    while lanes.isStuck, failure == nil, Instant.now < deadline {
+    while mustWait, failure == nil, Instant.now < deadline {
       lanes.waitForOutcome(until: deadline)
       takeOutcomes(consumer)
+      reportReadiness()
       lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
     }
-    if !lanes.isStuck { return }
+    if !mustWait { return }
     if !areEventsPaused {
-      let trouble = lanes.trouble.map { ": \($0)" } ?? ""
+      let trouble = lanes.troubles.first.map { ": \($0.message)" } ?? ""
       log.debug("fetching pauses\(trouble)")
       try consumer.pause(consumer.assignment.filter { !lanes.isForTasks($0) })
       areEventsPaused = true
     }
     // Serves the group's callbacks; a paused consumer brings no records, and one that slipped through is not lost.
     try poll(consumer, timeout: 0)
+  }
+
+  private func reportReadiness() {
+    if let trouble = lanes.troubles.first {
+      setReady(false, trouble.message)
+    } else if let reportedProblem {
+      setReady(false, "Kafka can't be used: \(reportedProblem)")
+    } else {
+      setReady(isMember, "no share of the partitions yet")
+    }
+  }
+
+  private func setReady(_ isReady: Bool, _ reason: String) {
+    if isReady == self.isReady { return }
+    self.isReady = isReady
+    log.info(isReady ? "ready" : "not ready: \(reason)")
+    configuration.readinessChanged?(isReady)
   }
 
   private func resumeEvents(_ consumer: Consumer) throws(KafkaError) {

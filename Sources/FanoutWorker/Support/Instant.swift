@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A moment of the machine's monotonic clock.
-package struct Instant: Comparable, Sendable {
+package struct Instant: Hashable, Comparable, Sendable {
   /// Nanoseconds since some moment in the past.
   let nanoseconds: Int64
 

@@ -7,6 +7,9 @@ extension Option {
   static let gracePeriod = Option(
     name: "grace-period", placeholder: "SECONDS", help: "how long a stop may take before the work at hand is given up",
     standard: "25")
+  static let readyFile = Option(
+    name: "ready-file", placeholder: "PATH",
+    help: "a file that is there while the worker has its share and neither store nor brokers are away")
   static let batchAge = Option(
     name: "batch-age", placeholder: "MS", help: "how long a batch waits for more records", standard: "5")
 }
@@ -23,7 +26,7 @@ extension Command {
       """,
     options: [
       .store, .brokers, .kafka, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .writers,
-      .batchAge, .untilCaughtUp, .gracePeriod, .logLevel,
+      .batchAge, .untilCaughtUp, .gracePeriod, .readyFile, .logLevel,
     ]
   ) { arguments in
     try arguments.expectOperands(0...0)
@@ -33,6 +36,10 @@ extension Command {
     configuration.untilCaughtUp = try arguments.flag(.untilCaughtUp)
     configuration.gracePeriod = try arguments.number(.gracePeriod, in: 1...3600) * 1000
     configuration.batchAge = try arguments.number(.batchAge, in: 0...60_000)
+    if let path = arguments.optional(.readyFile) {
+      let file = try ReadyFile(path)
+      configuration.readinessChanged = { file.set($0) }
+    }
     let stop = StopSwitch()
     Signals.ignoreBrokenPipes()
     Signals.onTermination { stop.turn() }
