@@ -12,6 +12,9 @@ enum StoreKind: Sendable, CustomTestStringConvertible {
   /// The database of that address.
   case postgresAt(String)
 
+  /// Each kind once.
+  static let all: [StoreKind] = [.sqlite, .postgres]
+
   var testDescription: String {
     switch self {
     case .sqlite: "SQLite"
@@ -55,6 +58,14 @@ final class OwnStore: Sendable {
     get throws {
       guard case .file(let path) = place else { throw TestFailure("\(option) is no file") }
       return path
+    }
+  }
+
+  /// Changes the store behind the program's back.
+  func execute(sqlite: String, postgres: String) throws {
+    switch place {
+    case .file(let path): try Connection(path: path, access: .readWrite).execute(sqlite)
+    case .database(let database, _): try database.execute(postgres)
     }
   }
 
