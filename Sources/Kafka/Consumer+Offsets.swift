@@ -40,6 +40,16 @@ extension Consumer {
     }
   }
 
+  /// The same with a note for each, which ``committedWithNotes(_:timeoutMilliseconds:)`` gives back.
+  public func commit(_ commits: [TopicPartition: CommittedOffset], timeoutMilliseconds: Int) throws(KafkaError) {
+    try open("committing offsets of group \(group)")
+    if commits.isEmpty { return }
+    let list = PartitionList(commits)
+    try unsafe commit(timeoutMilliseconds) { queue in
+      unsafe list.withPointer { unsafe rd_kafka_commit_queue(client.pointer, $0, queue, nil, nil) }
+    }
+  }
+
   private func commit(
     _ timeoutMilliseconds: Int, _ send: (_ answers: OpaquePointer) -> rd_kafka_resp_err_t
   ) throws(KafkaError) {
@@ -72,6 +82,13 @@ extension Consumer {
   public func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int = 10_000
   ) throws(KafkaError) -> [TopicPartition: Int64] {
+    try committedWithNotes(partitions, timeoutMilliseconds: timeoutMilliseconds).mapValues(\.next)
+  }
+
+  /// The same, each with the note that was committed with it.
+  public func committedWithNotes(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int = 10_000
+  ) throws(KafkaError) -> [TopicPartition: CommittedOffset] {
     let doing = "asking for the committed offsets of group \(group)"
     try open(doing)
     if partitions.isEmpty { return [:] }
@@ -79,7 +96,8 @@ extension Consumer {
     let code = unsafe list.withPointer {
       unsafe rd_kafka_committed(client.pointer, $0, cMilliseconds(timeoutMilliseconds))
     }
-    return try offsets(in: list, code, doing)
+    _ = try offsets(in: list, code, doing)
+    return list.commits
   }
 
   // MARK: What a partition holds

@@ -1,4 +1,5 @@
 internal import CRdKafka
+internal import Glibc
 
 /// Owns an `rd_kafka_topic_partition_list_t`: destroyed on every path.
 @safe struct PartitionList: ~Copyable {
@@ -10,6 +11,21 @@ internal import CRdKafka
     for partition in partitions {
       let entry = unsafe rd_kafka_topic_partition_list_add(pointer, partition.topic, partition.partition)
       if let offset = offset(partition) { unsafe entry?.pointee.offset = offset }
+    }
+  }
+
+  /// A list of partitions with the offsets and the notes that a group is to keep of them.
+  init(_ commits: [TopicPartition: CommittedOffset]) {
+    unsafe pointer = rd_kafka_topic_partition_list_new(Int32(clamping: commits.count))
+    for (partition, commit) in commits {
+      guard let entry = unsafe rd_kafka_topic_partition_list_add(pointer, partition.topic, partition.partition) else {
+        continue
+      }
+      unsafe entry.pointee.offset = commit.next
+      if commit.note.isEmpty { continue }
+      // The list frees it with `free`.
+      unsafe entry.pointee.metadata = UnsafeMutableRawPointer(strdup(commit.note))
+      unsafe entry.pointee.metadata_size = commit.note.utf8.count
     }
   }
 
@@ -28,6 +44,20 @@ internal import CRdKafka
   /// Every entry: partition, offset, and its own error.
   func visit(_ body: (TopicPartition, Int64, rd_kafka_resp_err_t) -> Void) {
     unsafe PartitionList.visit(in: pointer, body)
+  }
+
+  /// The committed offset and the note of every entry that has them.
+  var commits: [TopicPartition: CommittedOffset] {
+    var commits: [TopicPartition: CommittedOffset] = [:]
+    guard let elements = unsafe pointer.pointee.elems else { return commits }
+    for index in 0..<Int(unsafe pointer.pointee.cnt) {
+      let entry = unsafe elements[index]
+      guard let topic = unsafe entry.topic, unsafe entry.offset >= 0 else { continue }
+      let note = unsafe UnsafeRawBufferPointer(start: entry.metadata, count: entry.metadata_size)
+      unsafe commits[TopicPartition(topic: String(cString: topic), partition: entry.partition)] =
+        unsafe CommittedOffset(next: entry.offset, note: String(decoding: note, as: UTF8.self))
+    }
+    return commits
   }
 
   /// The first entry that carries an error of its own.

@@ -69,4 +69,29 @@ public struct OwnedRecord: Sendable {
   public var key: [UInt8]?
   public var value: [UInt8]?
   public var headers: [Header]
+
+  public init(
+    partition: TopicPartition, offset: Int64, timestampMilliseconds: Int64?, key: [UInt8]?, value: [UInt8]?,
+    headers: [Header]
+  ) {
+    self.partition = partition
+    self.offset = offset
+    self.timestampMilliseconds = timestampMilliseconds
+    self.key = key
+    self.value = value
+    self.headers = headers
+  }
+}
+
+/// What a group has committed of a partition.
+public struct CommittedOffset: Sendable, Equatable {
+  /// The offset of the next record wanted.
+  public var next: Int64
+  /// Text that the brokers keep with it (Kafka's "metadata"), 4,096 bytes at most unless they are set up otherwise.
+  public var note: String
+
+  public init(next: Int64, note: String = "") {
+    self.next = next
+    self.note = note
+  }
 }

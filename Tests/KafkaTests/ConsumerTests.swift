@@ -116,6 +116,22 @@ import Testing
     #expect(try other.committed([part()]) == [part(): 6])
   }
 
+  @Test func commitsNotes() throws {
+    let setup = try Setup(partitions: 3)
+    let consumer = try Consumer(setup.configuration, group: "g", commitsStoredOffsets: false)
+    let commits = [
+      part(0): CommittedOffset(next: 4, note: "settled 3+1"), part(1): CommittedOffset(next: 0, note: "ünï"),
+      part(2): CommittedOffset(next: 7),
+    ]
+    try consumer.commit(commits, timeoutMilliseconds: 30_000)
+    let other = try Consumer(setup.configuration, group: "g")
+    #expect(try other.committedWithNotes([part(0), part(1), part(2)]) == commits)
+    #expect(try other.committed([part(0), part(1), part(2)]) == [part(0): 4, part(1): 0, part(2): 7])
+    // A commit without a note takes the note away.
+    try consumer.commit([part(0): 5], timeoutMilliseconds: 30_000)
+    #expect(try other.committedWithNotes([part(0)]) == [part(0): CommittedOffset(next: 5)])
+  }
+
   @Test func commitsInTheBackground() throws {
     let setup = try Setup()
     try setup.fill(0..<3)
