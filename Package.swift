@@ -52,7 +52,8 @@ let package = Package(
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
-    .testTarget(name: "FanoutWorkerTests", dependencies: ["FanoutWorker"], swiftSettings: strict),
+    .testTarget(
+      name: "FanoutWorkerTests", dependencies: ["FanoutWorker", "Kafka", "SocialEvents"], swiftSettings: strict),
     // The PostgreSQL of FANOUT_TEST_POSTGRES, or one that the tests start; and servers that a test may crash.
     .target(
       name: "PostgresTesting", dependencies: ["PostgresStore"], path: "Tests/PostgresTesting", swiftSettings: strict),

@@ -71,10 +71,11 @@ struct DeadLetter: Sendable {
 
   /// How often the record has now failed: once more than it says of itself, if it was sent again from the dead letters.
   private var attempt: Int {
+    // Other tools that send it leave our header as it is; `dead-letters redrive` takes it off and counts in its own.
     let before = record.headers.last { $0.name == HeaderName.attempt }?.value.flatMap {
       Int(String(decoding: $0, as: UTF8.self))
     }
-    return min(before ?? 0, 1_000_000) + 1
+    return max(0, min(before ?? 0, 1_000_000), StoredLetter.redriveCount(record.headers)) + 1
   }
 
   private static func isOriginal(_ header: Header) -> Bool { !header.name.hasPrefix(HeaderName.prefix) }
