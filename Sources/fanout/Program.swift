@@ -5,8 +5,8 @@ internal import Kafka
 enum Program {
   static let commands: [Command] =
     [.demo, .dev, .topicsCreate, .topicsCheck, .emit, .worker, .replay] + [
-      .show, .dump, .digest, .lag, .migrate, .bench,
-    ]
+      .show, .dump, .digest, .lag, .deadLettersList, .deadLettersShow, .deadLettersRedrive, .deadLettersDiscard,
+    ] + [.migrate, .bench]
 
   static func main() {
     exit(run(CommandLine.arguments.dropFirst()).rawValue)

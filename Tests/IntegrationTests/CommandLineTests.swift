@@ -13,6 +13,10 @@ struct CommandLineTests {
     ("replay", ["store", "from", "topics", "replay-group"]), ("show", ["limit", "after", "json", "store"]),
     ("dump", ["store"]), ("digest", ["store", "json"]), ("lag", ["group", "json"]),
     ("migrate", ["feed-limit", "own-posts", "distribute"]),
+    ("dead-letters list", ["reason", "topic", "from-time", "to-time", "settled", "histogram", "limit", "json"]),
+    ("dead-letters show", ["full", "json"]),
+    ("dead-letters redrive", ["reason", "topic", "from-time", "to-time", "all", "max-redrives", "rate", "dry-run"]),
+    ("dead-letters discard", ["reason", "topic", "from-time", "to-time", "all", "yes", "dry-run"]),
   ]
 
   @Test("--help exits 0 and names every option and its variable", arguments: commands.indices)
@@ -44,7 +48,15 @@ struct CommandLineTests {
       (["worker", "extra"], "one word too many"), (["show", "nothing", "ann"], "followers"),
       (["show", "feed"], "usage"),
       (["show", "likers", "ann"], "AUTHOR POST"), (["replay", "--from", "yesterday"], "beginning or a time"),
-      (["migrate", "--own-posts", "maybe"], "on or off"), ([], "usage: fanout COMMAND"),
+      (["migrate", "--own-posts", "maybe"], "on or off"), (["dead-letters"], "dead-letters redrive"),
+      (["dead-letters", "list", "--reason", ","], "--reason"), (["dead-letters", "list", "3:17"], "one word too many"),
+      (["dead-letters", "list", "--topic", "payments"], "social.likes"),
+      (["dead-letters", "list", "--from-time", "yesterday"], "2026-07-25T10:00:00Z"),
+      (["dead-letters", "show"], "usage"), (["dead-letters", "show", "17"], "such as 3:17"),
+      (["dead-letters", "redrive"], "--all"), (["dead-letters", "redrive", "3:17", "--all"], "not several"),
+      (["dead-letters", "redrive", "--all", "--reason", "refused"], "not several"),
+      (["dead-letters", "redrive", "--all", "--rate", "0"], "from 1 to"),
+      (["dead-letters", "discard", "--all"], "--yes"), ([], "usage: fanout COMMAND"),
       (["migrate", "--distribute"], "PostgreSQL with Citus"),
     ])
   func wrongUsage(words: [String], remedy: String) async throws {
