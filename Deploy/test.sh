@@ -40,7 +40,7 @@ fail() {
 step "What is needed"
 source Deploy/needs.sh
 need_swift
-install_missing librdkafka-dev libsqlite3-dev libpq-dev libssl-dev pkg-config postgresql-15
+install_missing librdkafka-dev libsqlite3-dev libpq-dev libssl-dev openssl pkg-config postgresql-15
 command -v java >/dev/null || install_missing default-jre-headless
 command -v python3 >/dev/null || install_missing python3
 echo "all there: $(swift --version 2>/dev/null | head -1)"

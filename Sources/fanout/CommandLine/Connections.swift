@@ -17,6 +17,12 @@ extension Arguments {
       }
       properties.append((String(text[..<equals]), String(text[text.index(after: equals)...])))
     }
+    if let path = optional(.kafkaPasswordFile) {
+      if properties.contains(where: { $0.name == "sasl.password" }) {
+        throw UsageError("the SASL password is given twice: by --kafka-password-file and as sasl.password")
+      }
+      properties.append(("sasl.password", try SecretFile.read(path, for: .kafkaPasswordFile)))
+    }
     var configuration = ClientConfiguration(
       brokers: try string(.brokers), clientID: "fanout-\(getpid())", properties: properties)
     if let log {

@@ -26,7 +26,8 @@ extension Command {
       replay itself.
       """,
     options: [
-      .store, .brokers, .kafka, .topicPrefix, .topics, .fromTime, .replayGroup, .feedLimit, .ownPosts, .sliceSize,
+      .store, .brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .topics, .fromTime, .replayGroup, .feedLimit,
+      .ownPosts, .sliceSize,
       .maxInFlight, .writers, .logLevel,
     ]
   ) { arguments in

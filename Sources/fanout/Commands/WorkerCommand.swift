@@ -25,7 +25,8 @@ extension Command {
       the start, except with --until-caught-up.
       """,
     options: [
-      .store, .brokers, .kafka, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize, .maxInFlight, .writers,
+      .store, .brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize,
+      .maxInFlight, .writers,
       .batchAge, .untilCaughtUp, .gracePeriod, .readyFile, .logLevel,
     ]
   ) { arguments in

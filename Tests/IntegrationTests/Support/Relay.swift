@@ -58,10 +58,11 @@ final class OwnKafka: Sendable {
   private let tool: String
   private let folder: TestFolder
 
-  static func start(in folder: TestFolder) async throws -> OwnKafka {
+  /// - Parameter options: of the tool that starts it.
+  static func start(in folder: TestFolder, _ options: [String] = []) async throws -> OwnKafka {
     guard let shared = Shared.path else { throw TestFailure("no shared data") }
     let tool = shared + "/kafka/kafka"
-    let output = try await run(tool, ["start", "--dir", folder.file("kafka")], folder)
+    let output = try await run(tool, ["start", "--dir", folder.file("kafka")] + options, folder)
     guard let line = output.split(separator: "\n").first(where: { $0.hasPrefix("bootstrap=") }) else {
       throw TestFailure("Kafka did not say where it listens: \(output)")
     }
