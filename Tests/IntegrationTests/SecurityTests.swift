@@ -1,7 +1,8 @@
 import Foundation
+import PostgresTesting
 import Testing
 
-@Suite("TLS and logins of a real Kafka", .crowded, .enabled(if: Shared.isPresent, Shared.missing))
+@Suite("TLS and logins of real servers", .crowded, .enabled(if: Shared.isPresent, Shared.missing))
 struct SecurityTests {
   private static let secret = "s3cret-1"
 
@@ -56,6 +57,47 @@ struct SecurityTests {
     try await expectRefusal(
       ["FANOUT_BROKERS": broker.brokers.replacing("127.0.0.1", with: "localhost")], "certificate verify failed")
     try await broker.stop()
+  }
+
+  @Test(
+    "PostgreSQL with verify-full, the password from PGPASSFILE; what is wrong is refused, and the message says what",
+    .enabled(if: OwnPostgres.isInstalled, OwnPostgres.missing))
+  func postgres() async throws {
+    let folder = try TestFolder()
+    let certificates = try await Certificates.make(in: folder)
+    let server = try OwnPostgres(
+      rules: ["hostssl all ann all scram-sha-256", "host all postgres 127.0.0.1/32 trust"],
+      tls: (certificates.key, certificates.certificate))
+    defer { server.stop() }
+    try SharedConnection(server.address).execute(
+      "CREATE ROLE ann LOGIN PASSWORD '\(Self.secret)'; CREATE SCHEMA AUTHORIZATION ann")
+    let address = server.address.replacing("postgres@", with: "ann@") + "?sslmode=verify-full&sslrootcert="
+    func passwords(_ secret: String) throws -> String {
+      let path = try folder.write("passwords", "*:*:*:ann:\(secret)\n")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+      return path
+    }
+    let right = ["PGPASSFILE": try passwords(Self.secret), "FANOUT_STORE": address + certificates.authority]
+    _ = try await Fanout.run(["migrate"], environment: right, in: folder)
+    #expect(try await Fanout.run(["digest"], environment: right, in: folder).lines.count > 1)
+
+    let wrongs: [(changes: [String: String], reason: String)] = [
+      (["FANOUT_STORE": address + certificates.otherAuthority], "certificate verify failed"),
+      (
+        ["FANOUT_STORE": right["FANOUT_STORE"]?.replacing("127.0.0.1", with: "localhost") ?? ""],
+        "does not match host name"
+      ),
+      (["PGPASSFILE": try passwords("s3cret-2")], "password authentication failed"),
+    ]
+    for (changes, reason) in wrongs {
+      // A worker does not wait for what waiting can't mend.
+      for command in ["digest", "migrate", "worker"] {
+        let result = try await Fanout.run(
+          [command], environment: right.merging(changes) { $1 }, in: folder, expecting: 1)
+        #expect(result.error.contains(reason), "\(command): \(result.error)")
+        #expect(!(result.output + result.error).contains("s3cret"))
+      }
+    }
   }
 
   @Test("a password file that can't be used is named, and its content is not shown")

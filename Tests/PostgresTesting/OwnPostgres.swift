@@ -22,8 +22,10 @@ package final class OwnPostgres: Sendable {
   private static let count = Atomic(0)
 
   /// Makes and starts a server. Blocks for about a second.
-  /// - Parameter rules: who may come in, as lines of `pg_hba.conf`; everybody, if there are none.
-  package init(rules: [String] = []) throws {
+  /// - Parameters:
+  ///   - rules: who may come in, as lines of `pg_hba.conf`; everybody, if there are none.
+  ///   - tls: the files with the server's key and certificate; without them it has no TLS.
+  package init(rules: [String] = [], tls: (key: String, certificate: String)? = nil) throws {
     let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
     let number = Self.count.add(1, ordering: .relaxed).newValue
     folder = "\(parent)/fanout-pg-\(getpid())-\(number)"
@@ -35,7 +37,7 @@ package final class OwnPostgres: Sendable {
     let port = try Self.freePort()
     address = "postgres://postgres@127.0.0.1:\(port)/postgres"
     let rules = rules.isEmpty ? ["host all all 127.0.0.1/32 trust"] : rules
-    try run(Self.making, "\(port)", rules.map { $0 + "\n" }.joined())
+    try run(Self.making, "\(port)", rules.map { $0 + "\n" }.joined(), tls?.key ?? "", tls?.certificate ?? "")
   }
 
   deinit { stop() }
@@ -77,6 +79,13 @@ package final class OwnPostgres: Sendable {
     max_parallel_workers_per_gather = 0
     deadlock_timeout = 100ms
     END
+    if [ -n "$4" ]; then
+      cp "$4" "$PGDATA/server.key"
+      cp "$5" "$PGDATA/server.crt"
+      chmod 600 "$PGDATA/server.key"
+      [ "$(id -u)" != 0 ] || chown postgres "$PGDATA/server.key" "$PGDATA/server.crt"
+      echo 'ssl = on' >>"$PGDATA/postgresql.conf"
+    fi
     $as pg_ctl start -w -t 120 -l "$folder/log"
     """
 
