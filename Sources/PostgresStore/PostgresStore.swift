@@ -35,6 +35,7 @@ public final class PostgresStore: Store {
       _ = try Schema.migrate(database, settings: settings ?? .standard)
     }
     try Schema.checkPlace(database)
+    if try Schema.version(of: database) != Schema.newest { try Schema.waitForMigration(database) }
     let version = try Schema.version(of: database)
     guard version == Schema.newest else {
       throw StoreError(

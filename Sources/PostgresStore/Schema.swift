@@ -13,7 +13,11 @@ enum Schema {
     try database.execute("SET lock_timeout = '15s'; SET statement_timeout = 0")
     try checkPlace(database)
     let from = try version(of: database)
-    for step in from..<max(from, target) {
+    if from >= target { return (from, from) }
+    // Until the last step is done, so that nobody who waits sees the tables in between.
+    try database.query("SELECT pg_advisory_lock(\(Self.key))")
+    defer { _ = try? database.query("SELECT pg_advisory_unlock(\(Self.key))") }
+    for step in from..<target {
       // One transaction a step, and one process at a time: whoever waited finds the step done.
       try database.transaction { () throws(StoreError) in
         try database.query(Self.lock)
@@ -25,7 +29,14 @@ enum Schema {
   }
 
   /// Whoever migrates is the only one to.
-  private static let lock = "SELECT pg_advisory_xact_lock(hashtextextended('fanout migrate ' || current_schema(), 0))"
+  private static let lock = "SELECT pg_advisory_xact_lock(\(key))"
+  private static let key = "hashtextextended('fanout migrate ' || current_schema(), 0)"
+
+  /// Waits until a migration that is under way has ended.
+  static func waitForMigration(_ database: Connection) throws(StoreError) {
+    try database.query("SELECT pg_advisory_lock_shared(\(key))")
+    try database.query("SELECT pg_advisory_unlock_shared(\(key))")
+  }
 
   /// The SQL of all steps that `migrate` would take, empty if there are none.
   static func pending(_ database: Connection, settings: StoreSettings) throws(StoreError) -> String {

@@ -65,6 +65,31 @@ struct UpgradeTests {
     #expect(try DumpLines.of(store) == DumpLines.of(whole.store))
   }
 
+  /// So it is also when several workers are the first on an empty schema, since each step is a transaction of its own.
+  @Test("under way is waited for by who opens the store meanwhile", arguments: [false, true])
+  func opening(forWriting: Bool) async throws {
+    let address = try ScratchSchema().address
+    try PostgresStore.makeTables(address: address, settings: Self.settings, version: 1)
+    let migrating = try Connection(address)
+    let key = "hashtextextended('fanout migrate ' || current_schema(), 0)"
+    _ = try migrating.text("SELECT pg_advisory_lock(\(key))::text")
+    async let opened = onThread {
+      try PostgresStore(address: address, access: forWriting ? .readWrite : .readOnly, settings: Self.settings)
+    }
+    let deadline = Date.now.addingTimeInterval(60)
+    let waiting = """
+      SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND ((classid::bigint << 32) | objid::bigint) = \(key)
+      """
+    while try migrating.integer(waiting) == 0 {
+      try #require(Date.now < deadline, "nobody waits")
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    try migrating.execute(try PostgresStore.migrationSQL(address: address))
+    _ = try migrating.text("SELECT pg_advisory_unlock(\(key))::text")
+    #expect(try await opened.settings == Self.settings)
+  }
+
   @Test("by several at once takes each step once")
   func concurrently() async throws {
     let (address, lines) = try filledVersion1(with: Self.events)

@@ -93,7 +93,11 @@ final class Deployment: Sendable {
   func startWorkers(_ count: Int) async throws -> [ChildProcess] {
     let workers = try (0..<count).map { _ in try startWorker() }
     // Of five topics with events and one with tasks.
-    for worker in workers { try await worker.says("assigned \(partitions / count * 6) partitions") }
+    let share = "assigned \(partitions / count * 6) partitions"
+    try await eventually("each worker is \(share)", else: workers.map(\.report).joined(separator: "\n")) {
+      try workers.mustRun()
+      return workers.allSatisfy { $0.standardError.contains(share) }
+    }
     return workers
   }
 
