@@ -10,7 +10,7 @@ final class BatchApplier: Sendable {
   enum Failure: Error, CustomStringConvertible {
     /// Nobody waits for it any more: a stop, or the end of a grace period.
     case givenUp
-    /// The store refused a value: applied one by one, all other records will be taken.
+    /// The store refused a value among those of the batch; all other records will be taken when it is split.
     case refused(String)
     /// The store or Kafka refused, and trying again would not help.
     case final(String)
