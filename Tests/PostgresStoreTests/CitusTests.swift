@@ -14,18 +14,18 @@ struct CitusStatementTests {
   @Test("conform", arguments: StoreConformance.checks)
   func conform(check: StoreConformance.Check) throws { try CitusTests.conform(check, .distributedInNameOnly) }
 
-  /// The first 150 of the histories of `PostgresConvergenceTests`.
+  /// The first 300 of the histories of `PostgresConvergenceTests`.
   @Test("converge", arguments: 0..<2)
   func converge(chunk: Int) {
     PostgresConvergenceTests.check(
-      PostgresConvergenceTests.seeds.prefix(150).filter { $0 % 2 == UInt64(chunk) }, layout: .distributedInNameOnly)
+      PostgresConvergenceTests.seeds.prefix(300).filter { $0 % 2 == UInt64(chunk) }, layout: .distributedInNameOnly)
   }
 
-  /// The first 100 of the schedules of `ConcurrentScheduleTests`.
+  /// The first 200 of the schedules of `ConcurrentScheduleTests`.
   @Test("converge when four write at once, whoever does what first", arguments: [false, true])
   func schedules(pauses: Bool) async throws {
     let hooks = StepHooks(reached: pauses ? ConcurrentScheduleTests.pause : nil)
-    try await CitusTests.converge(ConcurrentScheduleTests.seeds.prefix(100), hooks, .distributedInNameOnly)
+    try await CitusTests.converge(ConcurrentScheduleTests.seeds.prefix(200), hooks, .distributedInNameOnly)
   }
 
   @Test("each pair at each boundary, whichever is newer", arguments: InterleavingTests.Action.allCases)
