@@ -35,7 +35,6 @@ struct PlanTests {
     while try place.integer("SELECT count(*) FROM pg_stat_activity WHERE application_name = '\(name)'") > 0 {
       try #require(Date.now < deadline, "the store's connections stay open")
     }
-    // The tables hold 30,000 rows each.
     // The tables hold 30,000 rows each, so one of them read as a whole would show.
     #expect(try place.integer(Self.reads) - before < 28_000)
   }

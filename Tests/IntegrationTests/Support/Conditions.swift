@@ -3,6 +3,8 @@ import Foundation
 /// How long tests wait for what must happen: much longer than it takes, as the machine may be busy with other things.
 enum Patience {
   static let seconds = 120
+  /// And at least this often they look: where other tests hold the threads, a deadline may pass between two looks.
+  static let looks = 50
 }
 
 /// Why a test can't go on.
@@ -23,9 +25,11 @@ func eventually(
   _ condition: () async throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + .seconds(seconds)
+  var looks = 0
   while true {
     if try await condition() { return }
-    if ContinuousClock.now > deadline {
+    looks += 1
+    if ContinuousClock.now > deadline, looks >= Patience.looks {
       throw TestFailure("waited \(seconds) s in vain until \(what). \(details())")
     }
     try await Task.sleep(for: .milliseconds(20))
