@@ -17,6 +17,9 @@ public struct WorkerConfiguration: Sendable {
   public var writers = 1
   /// How long a batch may wait for more records, in milliseconds.
   public var batchAge = 5
+  /// How long, in milliseconds, nothing may come of a partition that holds more, until fetching it is begun anew, and then again
+  /// until the Kafka client is replaced.
+  public var stallTimeout = 30_000
   /// How long a stop may take, in milliseconds, before the batch at hand is given up (SPEC 7, "SIGTERM").
   public var gracePeriod = 25_000
   /// Ends when all that was in the topics at the start has been applied (SPEC 8, `--until-caught-up`).

@@ -134,6 +134,9 @@ internal import Synchronization
   /// Set when the client can't go on: close it and create another.
   public var fatalError: KafkaError? { phase == .closed ? nil : client.fatalError }
 
+  /// After how many milliseconds without a sign of life the group gives a member's partitions to others.
+  public var sessionTimeout: Int { client.setting("session.timeout.ms").flatMap { Int($0) } ?? 45_000 }
+
   /// Asks the brokers for a sign of life, which also clears ``problem`` when they give one: an idle consumer doesn't
   /// notice by itself that they are back.
   public func checkConnection(timeoutMilliseconds: Int = 5_000) throws(KafkaError) {

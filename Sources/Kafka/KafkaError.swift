@@ -82,12 +82,14 @@ extension KafkaError {
     has(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) || has(RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE)
       || has(RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE)
   }
-  /// The topic or partition doesn't exist.
   /// The group refuses this member whatever it tries: its session timeout, its name or its assignment strategy.
   public var isGroupConfigurationFault: Bool {
     has(RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT) || has(RD_KAFKA_RESP_ERR_INVALID_GROUP_ID)
       || has(RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL)
   }
+  /// Another member of the group has come with the same `group.instance.id`.
+  public var isFencedMember: Bool { has(RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) }
+  /// The topic or partition doesn't exist.
   public var isUnknownTopic: Bool {
     has(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) || has(RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
       || has(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)

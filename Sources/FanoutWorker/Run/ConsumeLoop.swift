@@ -24,6 +24,14 @@ final class ConsumeLoop {
   private var stored: [TopicPartition: Int64] = [:]
   private var nextLookAtEnds = Instant.now
   private var failure: WorkerError?
+  /// Why the client has to be replaced.
+  private var replacement: String?
+  private var catchUp: CatchUp?
+  private var hasBegun = false
+  /// Since when the loop can't have been asleep: it has only waited for as long as it wanted to.
+  private var awakeSince = Instant.now
+  /// Whether what was fetched is not this worker's any more.
+  private var isStale = false
 
   /// A revoke waits this long for work at hand, in milliseconds: well within the time that the group waits for its members.
   private static let revokePatience = 30_000
@@ -39,32 +47,70 @@ final class ConsumeLoop {
   }
 
   func run() throws {
-    let consumer = try Consumer(configuration.kafka, group: configuration.group)
-    let topics = configuration.topics
-    guard try waitForTopics(consumer) else { return }
-    try outlet.warm()
-    var catchUp = configuration.untilCaughtUp ? try CatchUp(topics: topics, consumer: consumer) : nil
-    try consumer.subscribe(topics.events + [topics.tasks], handler: self)
-    log.info(
-      "worker started: group=\(configuration.group) brokers=\(configuration.kafka.brokers) topics=\(topics.prefix)*")
+    var backoff = Backoff(firstMilliseconds: 500, limitMilliseconds: 30_000)
+    while true {
+      let consumer = try Consumer(configuration.kafka, group: configuration.group)
+      guard try waitForTopics(consumer) else { return try stop(consumer) }
+      try begin(consumer)
+      guard let reason = try work(consumer) else { return try stop(consumer) }
+      log.warning("\(reason). A new Kafka client takes over")
+      abandon(consumer)
+      waitUnlessStopped(milliseconds: backoff.nextMilliseconds())
+    }
+  }
 
+  private func begin(_ consumer: Consumer) throws {
+    let topics = configuration.topics
+    if !hasBegun {
+      try outlet.warm()
+      if configuration.untilCaughtUp { catchUp = try CatchUp(topics: topics, consumer: consumer) }
+      log.info(
+        "worker started: group=\(configuration.group) brokers=\(configuration.kafka.brokers) topics=\(topics.prefix)*")
+      hasBegun = true
+    }
+    try consumer.subscribe(topics.events + [topics.tasks], handler: self)
+  }
+
+  /// Works until a stop is asked for, or all is caught up.
+  /// - Returns: why the client has to be replaced, nil if the work is over.
+  private func work(_ consumer: Consumer) throws -> String? {
+    var watchdog = Watchdog(timeout: configuration.stallTimeout, log: log)
+    let session = consumer.sessionTimeout
     while !shared.isStopRequested {
       takeOutcomes(consumer)
       if let failure { throw failure }
-      if let fatal = consumer.fatalError { throw WorkerError("the Kafka client failed for good: \(fatal)") }
-      reportProblem(consumer)
-      reportReadiness()
-      lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
-      storeEnds(consumer)
-      if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { break }
-      try holdTasks(consumer)
-      if mustWait {
-        try waitForRoom(consumer)
-      } else {
-        try resumeEvents(consumer)
-        try poll(consumer, timeout: lanes.isQuiet ? 100 : configuration.batchAge)
+      if let replacement { return replacement }
+      do {
+        if let fatal = consumer.fatalError { throw fatal }
+        reportProblem(consumer)
+        reportReadiness()
+        lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
+        storeEnds(consumer)
+        if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { return nil }
+        try holdTasks(consumer)
+        awakeSince = .now
+        if mustWait {
+          try waitForRoom(consumer)
+        } else {
+          try resumeEvents(consumer)
+          try poll(consumer, timeout: lanes.isQuiet ? 100 : configuration.batchAge)
+        }
+        let time = Int(Instant.now.seconds(since: awakeSince) * 1000)
+        if time > session { return dropStale(asleep: time, session) }
+        let isFetching = isMember && !areEventsPaused && reportedProblem == nil
+        if let reason = watchdog.look(at: consumer, isFetching: isFetching) { return reason }
+      } catch let error as KafkaError {
+        if error.isGroupConfigurationFault || configuration.untilCaughtUp && !error.isFatal { throw error }
+        if error.isFencedMember {
+          throw WorkerError("\(error). Give each worker a group.instance.id of its own, or none")
+        }
+        return "\(error)"
       }
     }
+    return nil
+  }
+
+  private func stop(_ consumer: Consumer) throws {
     shared.requestStop(gracePeriod: configuration.gracePeriod)
     setReady(false, "stopping")
     _ = finishWork(consumer)
@@ -77,6 +123,30 @@ final class ConsumeLoop {
     log.info("worker stopped: \(shared.counts) peak_memory_mb=\(peakMemoryKilobytes() / 1024)")
   }
 
+  // MARK: Replacing the client
+
+  /// Whoever slept through the whole session, as in a paused container, has lost the partitions without knowing it yet. What was
+  /// fetched before is somebody else's now.
+  private func dropStale(asleep: Int, _ session: Int) -> String {
+    isStale = true
+    lanes.discardWaiting()
+    lanes.forget()
+    return "this worker slept for \(asleep) ms, longer than its session of \(session) ms; it drops what it had fetched"
+  }
+
+  /// Gives the consumer up, with what it has fetched: the next one gets it again.
+  private func abandon(_ consumer: Consumer) {
+    setReady(false, "the Kafka client is being replaced")
+    if !consumer.close(timeoutMilliseconds: 5000) {
+      log.warning("the old client could not be closed in time; it goes when its session ends")
+    }
+    lanes.discardWaiting()
+    forgetAssignment()
+    isStale = false
+    replacement = nil
+    reportedProblem = nil
+  }
+
   // MARK: Gathering
 
   private func poll(_ consumer: Consumer, timeout: Int) throws(KafkaError) {
@@ -86,7 +156,7 @@ final class ConsumeLoop {
         mayTake: { lanes.room }, { lanes.add($0, of: $0.topicPartition) })
     } catch {
       if error.isFatal || error.isGroupConfigurationFault { throw error }
-      // The client goes on trying by itself; the watch over it is the lag.
+      // The client goes on trying by itself; `Watchdog` looks whether it does.
       log.warning("\(error)")
     }
   }
@@ -234,16 +304,21 @@ final class ConsumeLoop {
         }
         if configuration.untilCaughtUp || error.isAuthenticationFailure { throw error }
         log.warning("can't reach Kafka at \(configuration.kafka.brokers) yet: \(error); trying again")
-        let end = Instant.after(milliseconds: backoff.nextMilliseconds())
-        while Instant.now < end && !shared.isStopRequested { pause(milliseconds: min(100, end.millisecondsFromNow)) }
+        waitUnlessStopped(milliseconds: backoff.nextMilliseconds())
       }
     }
     return false
+  }
+
+  private func waitUnlessStopped(milliseconds: Int) {
+    let end = Instant.after(milliseconds: milliseconds)
+    while Instant.now < end && !shared.isStopRequested { pause(milliseconds: min(100, end.millisecondsFromNow)) }
   }
 }
 
 extension ConsumeLoop: RebalanceHandler {
   func assigned(_ partitions: [TopicPartition], by consumer: Consumer) {
+    awakeSince = .now
     epoch += 1
     isMember = true
     shared.countRebalance()
@@ -252,6 +327,8 @@ extension ConsumeLoop: RebalanceHandler {
 
   /// Finishes what is at hand and commits it before the partitions go to others (SPEC 7, "partitions are revoked").
   func revoked(_ partitions: [TopicPartition], by consumer: Consumer) {
+    if isStale { return lost(partitions, by: consumer) }
+    defer { awakeSince = .now }
     let isDone = finishWork(consumer)
     do {
       try consumer.commitStored(timeoutMilliseconds: 5000)
@@ -261,9 +338,9 @@ extension ConsumeLoop: RebalanceHandler {
     if !isDone {
       log.warning("the work at hand was not finished in time; the partitions' next owner repeats it")
       lanes.discardWaiting()
-      // Of partitions that stay here, records at hand would be passed over: better to start again than to lose them.
+      // Of partitions that stay here, records at hand would be passed over: a new client gets them again.
       if partitions.count < consumer.assignment.count {
-        failure = failure ?? WorkerError("the work at hand could not be finished before partitions were given up")
+        replacement = "the work at hand could not be finished before partitions were given up"
       }
     }
     forgetAssignment()

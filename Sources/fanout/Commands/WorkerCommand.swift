@@ -10,6 +10,10 @@ extension Option {
   static let readyFile = Option(
     name: "ready-file", placeholder: "PATH",
     help: "a file that is there while the worker has its share and neither store nor brokers are away")
+  static let stallTimeout = Option(
+    name: "stall-timeout", placeholder: "SECONDS",
+    help: "how long nothing may come of a partition that holds more, until the Kafka client is told, then replaced",
+    standard: "30")
   static let batchAge = Option(
     name: "batch-age", placeholder: "MS", help: "how long a batch waits for more records", standard: "5")
 }
@@ -27,7 +31,7 @@ extension Command {
     options: [
       .store, .brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize,
       .maxInFlight, .writers,
-      .batchAge, .untilCaughtUp, .gracePeriod, .readyFile, .logLevel,
+      .batchAge, .untilCaughtUp, .gracePeriod, .stallTimeout, .readyFile, .logLevel,
     ]
   ) { arguments in
     try arguments.expectOperands(0...0)
@@ -36,6 +40,7 @@ extension Command {
       kafka: try arguments.kafka(log: log), group: try arguments.string(.group))
     configuration.untilCaughtUp = try arguments.flag(.untilCaughtUp)
     configuration.gracePeriod = try arguments.number(.gracePeriod, in: 1...3600) * 1000
+    configuration.stallTimeout = try arguments.number(.stallTimeout, in: 1...3600) * 1000
     configuration.batchAge = try arguments.number(.batchAge, in: 0...60_000)
     if let path = arguments.optional(.readyFile) {
       let file = try ReadyFile(path)

@@ -17,11 +17,12 @@ final class Deployment: Sendable {
   private let embedded: EmbeddedBrokerProcess?
 
   /// - Parameters:
+  ///   - ownBrokers: the address of a real Kafka to use instead of the one that tests share.
   ///   - partitions: of each topic.
   ///   - environment: options for all commands, as variables; they win over those of the deployment.
   static func start(
-    on kind: BrokerKind, store: StoreKind = .sqlite, partitions: Int = 4, environment: [String: String] = [:],
-    createsTopics: Bool = true
+    on kind: BrokerKind, at ownBrokers: String? = nil, store: StoreKind = .sqlite, partitions: Int = 4,
+    environment: [String: String] = [:], createsTopics: Bool = true
   ) async throws -> Deployment {
     let folder = try TestFolder()
     let store = try OwnStore(store, in: folder)
@@ -32,7 +33,7 @@ final class Deployment: Sendable {
       return Deployment(
         folder, kind, broker.brokers, prefix: Topics.defaultPrefix, partitions, broker, store, environment)
     case .kafka:
-      let brokers = try #require(RealKafka.brokers)
+      let brokers = try #require(ownBrokers ?? RealKafka.brokers)
       let deployment = Deployment(
         folder, kind, brokers, prefix: RealKafka.newPrefix(), partitions, nil, store, environment)
       if createsTopics {

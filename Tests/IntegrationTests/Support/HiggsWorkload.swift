@@ -26,6 +26,9 @@ enum Higgs {
 
   private static let files = HiggsFiles()
 
+  /// A file of the history's events, one a line.
+  static func file(_ options: [String]) async throws -> String { try await files.path(of: options) }
+
   private static func workload(
     _ name: String, _ options: [String], feedLimit: Int? = nil, digest: String, registers: Int, sliceSize: Int
   ) -> Workload {

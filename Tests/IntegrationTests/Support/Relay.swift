@@ -1,38 +1,106 @@
 import Foundation
 import Glibc
+import Synchronization
 
-/// A process that passes connections on from one port to another, made of what Debian has.
+/// A process that passes connections on from one port to another, made of what Debian has. It can be made a bad network.
 final class Relay: Sendable {
+  enum Fault: Sendable {
+    /// Every piece of data, in either direction, is held back for so many milliseconds.
+    case delay(Int)
+    /// Connections are taken, but nothing passes any more.
+    case blackhole
+  }
+
   private let process: ChildProcess
   private let folder: TestFolder
+  private let commands = Mutex(0)
 
   init(from port: Int, to address: String) throws {
     folder = try TestFolder()
-    let script = """
-      import asyncio, sys
-      host, port = sys.argv[2].rsplit(":", 1)
-      async def pump(reader, writer):
-          try:
-              while data := await reader.read(65536):
-                  writer.write(data)
-                  await writer.drain()
-          except OSError:
-              pass
-          finally:
-              writer.close()
-      async def serve(reader, writer):
-          there = await asyncio.open_connection(host, int(port))
-          await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
-      async def main():
-          server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]))
-          await server.serve_forever()
-      asyncio.run(main())
-      """
     process = try ChildProcess(
-      "/usr/bin/env", ["python3", "-c", script, "\(port)", address], environment: Fanout.environment, in: folder)
+      "/usr/bin/env", ["python3", "-c", Self.script, "\(port)", address, folder.file("command")],
+      environment: Fanout.environment, in: folder)
   }
 
   func stop() { process.kill() }
+
+  // MARK: Faults
+
+  func begin(_ fault: Fault) async throws {
+    switch fault {
+    case .delay(let milliseconds): try await command("delay \(milliseconds)")
+    case .blackhole: try await command("blackhole")
+    }
+  }
+
+  /// Lets everything pass, what was held back first.
+  func heal() async throws { try await command("pass") }
+
+  /// Breaks all connections. New ones are taken.
+  func cut() async throws { try await command("cut") }
+
+  private func command(_ words: String) async throws {
+    let number = commands.withLock { commands in
+      commands += 1
+      return commands
+    }
+    let line = "\(number) \(words)"
+    // The relay listens to signals once it has said so.
+    try await eventually("the relay is there", else: process.report) { process.standardOutput.contains("ready") }
+    let path = try folder.write("next", line)
+    _ = unsafe rename(path, folder.file("command"))
+    process.signal(SIGUSR1)
+    try await eventually("the relay does: \(words)", else: process.report) { process.standardOutput.contains(line) }
+  }
+
+  private static let script = """
+    import asyncio, signal, sys
+    port, address, command = int(sys.argv[1]), sys.argv[2].rsplit(":", 1), sys.argv[3]
+    delay, passing, open_now = 0.0, None, set()
+    async def pump(reader, writer):
+        try:
+            while data := await reader.read(65536):
+                if delay:
+                    await asyncio.sleep(delay)
+                await passing.wait()
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            writer.close()
+    async def serve(reader, writer):
+        try:
+            await passing.wait()
+            there = await asyncio.open_connection(address[0], int(address[1]))
+        except OSError:
+            writer.transport.abort()
+            return
+        both = {writer.transport, there[1].transport}
+        open_now.update(both)
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+        open_now.difference_update(both)
+    def obey():
+        global delay
+        line = open(command).read()
+        words = line.split()[1:]
+        if words[0] == "cut":
+            for transport in list(open_now):
+                transport.abort()
+        else:
+            delay = int(words[1]) / 1000 if words[0] == "delay" else 0.0
+            passing.clear() if words[0] == "blackhole" else passing.set()
+        print(line, flush=True)
+    async def main():
+        global passing
+        passing = asyncio.Event()
+        passing.set()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, obey)
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+        print("ready", flush=True)
+        await server.serve_forever()
+    asyncio.run(main())
+    """
 }
 
 /// A port that nobody listens on at the moment.
@@ -86,8 +154,10 @@ final class OwnKafka: Sendable {
   }
 
   /// Stops it, and starts it again a while later.
-  func restart() async throws {
-    _ = try await Self.run(tool, ["restart", "--dir", folder.file("kafka"), "--down", "3"], folder)
+  /// - Parameter byKilling: whether it gets no time to end in order.
+  func restart(byKilling: Bool = false) async throws {
+    _ = try await Self.run(
+      tool, ["restart", "--dir", folder.file("kafka"), "--down", "3"] + (byKilling ? ["--kill"] : []), folder)
   }
 
   func stop() async throws {
