@@ -66,15 +66,16 @@ final class Chaos: Sendable {
   }
 
   private func run(_ seed: UInt64) async throws {
+    let load = GradualLoad(try await Higgs.file(Self.history), on: deployment)
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await self.emit() }
+        group.addTask { try await load.run() }
         group.addTask { try await self.watchOffsets() }
         group.addTask {
-          var random = SeededGenerator(seed: seed)
-          async let processes: Void = self.failProcesses(SeededGenerator(seed: random.next()))
-          async let servers: Void = self.failServers(SeededGenerator(seed: random.next()))
+          async let processes: Void = self.failProcesses(SeededGenerator(seed: seed))
+          async let servers: Void = self.failServers(SeededGenerator(seed: ~seed))
           _ = try await (processes, servers)
+          load.hurry()
           self.isOver.withLock { $0 = true }
         }
         try await group.waitForAll()
@@ -94,24 +95,7 @@ final class Chaos: Sendable {
 
   private var reports: String { workers.withLock { $0.map(\.report).joined(separator: "\n") } }
 
-  // MARK: Load
-
-  /// Emits the history in pieces, slowly while things fail, and the rest at once.
-  private func emit() async throws {
-    let lines = try String(contentsOfFile: try await Higgs.file(Self.history), encoding: .utf8).split(separator: "\n")
-    var rest = lines[...]
-    while !rest.isEmpty {
-      let isOver = isOver.withLock { $0 }
-      let piece = rest.prefix(isOver ? rest.count : 200)
-      rest.removeFirst(piece.count)
-      let path = try deployment.folder.write("piece.ndjson", piece.map(String.init).joinedLines)
-      // Who emits tries again until all is acknowledged: it may be acknowledged twice.
-      try await eventually("a piece of the history is emitted", within: 300) {
-        try await deployment.run(["emit", path], expecting: nil).status == 0
-      }
-      if !isOver { try await Task.sleep(for: .milliseconds(250)) }
-    }
-  }
+  // MARK: Offsets
 
   /// The group's progress never goes back: nobody commits what is not theirs any more.
   private func watchOffsets() async throws {
