@@ -55,7 +55,10 @@ struct RebalanceTests {
     try await eventually("the second does all the work", else: second.report) {
       deployment.store.registerCount() > count + 100
     }
+    let session = ContinuousClock.now + .seconds(7)
+    try await eventually("its session is over by its own clock as well") { ContinuousClock.now > session }
     first.signal(SIGCONT)
+    try await first.says("longer than its session of 6000 ms; it drops what it had fetched")
     try await first.says("lost ")
     try await first.says("assigned \(deployment.partitions / 2 * 6) partitions")
     try await load.stop()
@@ -93,6 +96,21 @@ struct RebalanceTests {
     try await deployment.allAcknowledged(by: workers)
     for worker in workers { try await worker.stopInOrder() }
     #expect(try await edges(deployment).count == 20)
+  }
+
+  @Test(
+    "of two with one group.instance.id, the older ends and says why",
+    .enabled(if: RealKafka.isPresent, RealKafka.missing))
+  func sameInstance() async throws {
+    let deployment = try await Deployment.start(
+      on: .kafka, environment: ["FANOUT_KAFKA": "group.instance.id=one;session.timeout.ms=6000"])
+    let first = try deployment.startWorker()
+    try await first.isAssigned()
+    let second = try deployment.startWorker()
+    try await second.isAssigned()
+    #expect(try await first.end() == 1, "\(first.report)")
+    #expect(first.standardError.contains("Give each worker a group.instance.id of its own"), "\(first.report)")
+    try await second.stopInOrder()
   }
 
   @Test("catching up waits out a rebalance that takes long", .enabled(if: RealKafka.isPresent, RealKafka.missing))

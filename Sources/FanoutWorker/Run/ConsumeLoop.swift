@@ -100,6 +100,8 @@ final class ConsumeLoop {
         let isFetching = isMember && !areEventsPaused && reportedProblem == nil
         if let reason = watchdog.look(at: consumer, isFetching: isFetching) { return reason }
       } catch let error as KafkaError {
+        // "Fatal" alone says nothing.
+        let error = consumer.fatalError ?? error
         if error.isGroupConfigurationFault || configuration.untilCaughtUp && !error.isFatal { throw error }
         if error.isFencedMember {
           throw WorkerError("\(error). Give each worker a group.instance.id of its own, or none")
