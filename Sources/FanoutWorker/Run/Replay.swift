@@ -71,6 +71,7 @@ public final class Replay: Sendable {
     var positions = ranges.mapValues(\.lowerBound)
     var open = Set(ranges.filter { !$0.value.isEmpty }.keys)
     try consumer.assign(open.map { ($0, .offset(ranges[$0]?.lowerBound ?? 0)) })
+    var watchdog = Watchdog(timeout: configuration.stallTimeout, starts: positions, log: log)
     let began = Instant.now
     var nextReport = began.advanced(milliseconds: 1000)
 
@@ -105,7 +106,11 @@ public final class Replay: Sendable {
         lanes.submitRest(epoch: 0)
         if lanes.isQuiet { break }
       }
-      if open.isEmpty || lanes.isStuck {
+      let isFetching = !open.isEmpty && !lanes.isStuck
+      if let reason = watchdog.look(at: consumer, isFetching: isFetching) {
+        throw WorkerError("\(reason). What was replayed stays; run it again")
+      }
+      if !isFetching {
         lanes.waitForOutcome(until: .after(milliseconds: 200))
         continue
       }

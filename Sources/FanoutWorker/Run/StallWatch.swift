@@ -61,6 +61,13 @@ package struct StallWatch {
   /// The position of a partition that was silent at the last look.
   package func position(of partition: TopicPartition) -> Int64? { silences[partition]?.next }
 
-  /// Begins anew, as when fetching was paused or the brokers were away.
-  package mutating func forget() { silences = [:] }
+  /// Begins anew with some partitions or, as when the brokers were away, with all.
+  package mutating func forget(_ partitions: Set<TopicPartition>?) {
+    if silences.isEmpty { return }
+    if let partitions {
+      for partition in partitions { silences[partition] = nil }
+    } else {
+      silences = [:]
+    }
+  }
 }
