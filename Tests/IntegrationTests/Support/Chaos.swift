@@ -49,6 +49,10 @@ final class Chaos: Sendable {
       on: .kafka, at: "127.0.0.1:\(port)", store: kind,
       environment: workload.environment.merging([
         "FANOUT_SLICE_SIZE": "\(workload.sliceSize)", "FANOUT_MAX_IN_FLIGHT": "1500", "FANOUT_STALL_TIMEOUT": "15",
+        // Batches that wait, and offsets that don't: there is always something in flight, and what is acknowledged too early
+        // is lost with the next kill.
+        "FANOUT_BATCH_AGE": "300",
+        "FANOUT_KAFKA": "session.timeout.ms=6000;heartbeat.interval.ms=500;auto.commit.interval.ms=100",
       ]) { $1 })
     let chaos = Chaos(deployment, kafka, relay, postgres, try await deployment.startWorkers(2))
     try await chaos.run(seed)
