@@ -59,7 +59,10 @@ if [[ -d $shared ]]; then
   export FANOUT_TEST_SHARED
   if [[ -z ${FANOUT_TEST_BROKERS:-} && -x $FANOUT_TEST_SHARED/kafka/kafka ]]; then
     kafka=$FANOUT_TEST_SHARED/kafka/kafka
-    KAFKA_HEAP=${KAFKA_HEAP:-384m} "$kafka" start --dir "$temp/kafka" >"$temp/kafka.out"
+    # Again, as one in 64 of the tool's random ids begins with a dash, which Kafka's formatter takes for an option.
+    for _ in 1 2 3; do
+      if KAFKA_HEAP=${KAFKA_HEAP:-384m} "$kafka" start --dir "$temp/kafka" >"$temp/kafka.out"; then break; fi
+    done
     FANOUT_TEST_BROKERS=$(sed -n 's/^bootstrap=//p' "$temp/kafka.out")
     [[ -n $FANOUT_TEST_BROKERS ]] || fail "Kafka did not say where it listens: $(cat "$temp/kafka.out")"
   fi
