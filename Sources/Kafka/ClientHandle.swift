@@ -160,6 +160,11 @@ internal import Synchronization
       let (fatal, text) = unsafe withCText { unsafe rd_kafka_fatal_error(client, $0, $1) }
       state.raised(fatal, reason: text.isEmpty ? reason : text, isFatal: true)
     }
+    // With this callback librdkafka complains even of certificates that it was told not to verify.
+    let usesTLS = unsafe get("security.protocol", from: conf)?.contains("ssl") ?? false
+    if usesTLS, unsafe get("enable.ssl.certificate.verification", from: conf) != "false" {
+      unsafe ClientState.observeCertificates(on: conf)
+    }
     switch kind {
     case .producer:
       unsafe rd_kafka_conf_set_dr_msg_cb(conf) { _, message, opaque in

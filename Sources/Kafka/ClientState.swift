@@ -21,6 +21,9 @@ final class ClientState: Sendable {
     var problem: KafkaError?
     /// The last failure in the log. It knows the reason earlier than the error callback, which waits to be polled.
     var lastFailure: String?
+    /// Why a certificate was refused the last time. It comes before the failure that it is the reason of, and may be asked for
+    /// long after.
+    var certificateFault: CertificateFault?
   }
 
   init(_ configuration: ClientConfiguration) {
@@ -46,10 +49,19 @@ final class ClientState: Sendable {
 
   var problem: KafkaError? { memory.withLock { $0.problem } }
 
+  /// Whether the last failure is one that no waiting mends: a login or a certificate that was refused.
+  var isRefused: Bool {
+    memory.withLock { $0.lastFailure }.map { Self.isLogin($0) || $0.contains(Self.certificateRefused) } ?? false
+  }
+
+  private static func isLogin(_ failure: String) -> Bool {
+    failure.contains("SASL authentication error") || failure.contains("SASL handshake")
+  }
+
   /// A failed call's error, with the reason that librdkafka only logged: "timed out" alone helps nobody.
   ///
-  /// - Parameter namesLogin: whether a refused login takes the place of the code, as it is no use to try again then. Not for
-  ///   records that were sent: their code says whether the outcome is known.
+  /// - Parameter namesLogin: whether a refused login or certificate takes the place of the code, as it is no use to try again
+  ///   then. Not for records that were sent: their code says whether the outcome is known.
   func explain(
     _ code: rd_kafka_resp_err_t, _ doing: String, detail: String? = nil, remedy: String? = nil, namesLogin: Bool = true
   ) -> KafkaError {
@@ -63,11 +75,13 @@ final class ClientState: Sendable {
       let what = plain.isTimeout ? "no answer in time from Kafka at" : "can't reach Kafka at"
       return KafkaError(code, doing, detail: "\(what) \(brokers): \(reason)", remedy: remedy ?? scramRemedy(reason))
     }
-    let isLogin = known.contains("SASL authentication error") || known.contains("SASL handshake")
+    let isLogin = Self.isLogin(known)
     let what = isLogin ? "can't log in to Kafka at" : "can't reach Kafka at"
+    var named = code
+    if namesLogin, isLogin { named = RD_KAFKA_RESP_ERR__AUTHENTICATION }
+    if namesLogin, known.contains(Self.certificateRefused) { named = RD_KAFKA_RESP_ERR__SSL }
     return KafkaError(
-      isLogin && namesLogin ? RD_KAFKA_RESP_ERR__AUTHENTICATION : code, doing,
-      detail: "\(what) \(brokers): \(reason) (\(known))", remedy: remedy ?? scramRemedy(known))
+      named, doing, detail: "\(what) \(brokers): \(reason) (\(known))", remedy: remedy ?? scramRemedy(known))
   }
 
   /// librdkafka before 2.6.1 sends a SCRAM client-final message that brokers since 3.7.2/3.8.1 refuse (its #4895).
@@ -81,10 +95,22 @@ final class ClientState: Sendable {
       + "is right: install librdkafka 2.6.1 or newer, or use SASL PLAIN or OAUTHBEARER over TLS"
   }
 
+  private static let certificateRefused = "certificate verify failed"
+
+  /// A text of librdkafka about a refused certificate, with the reason in place of its guess.
+  private func namingCertificateFault(_ text: String) -> String {
+    guard let refused = text.firstRange(of: Self.certificateRefused),
+      let fault = memory.withLock({ $0.certificateFault })
+    else { return text }
+    return text[..<refused.upperBound] + ": " + fault.description
+  }
+
   // MARK: What the callbacks call
 
+  func refused(_ fault: CertificateFault) { memory.withLock { $0.certificateFault = fault } }
+
   func raised(_ code: rd_kafka_resp_err_t, reason: String, isFatal: Bool = false) {
-    let text = redact(reason)
+    let text = redact(namingCertificateFault(reason))
     let doing =
       switch code {
       case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__RESOLVE:
@@ -113,15 +139,16 @@ final class ClientState: Sendable {
   }
 
   func logged(level: Int32, facility: String, text: String) {
-    var text = redact(text)
+    var text = redact(namingCertificateFault(text))
     // "[thrd:NAME]: " names librdkafka's thread.
     if text.hasPrefix("[thrd:"), let end = text.firstRange(of: "]: ") { text = String(text[end.upperBound...]) }
     // Producers and consumers share one list of properties: that a property is for the other kind isn't news.
     // And the embedded broker is too plain for a request that Kafka has known since 0.11.
     // And a connection that ends because its client is being destroyed hasn't failed.
+    // And why a certificate was refused is told by the failure that follows.
     let isNoise =
       (facility == "CONFWARN" && text.contains("will be ignored by this")) || facility == "AUTOCREATE"
-      || text.contains("Local: Broker handle destroyed")
+      || facility == "SSLCERTVRFY" || text.contains("Local: Broker handle destroyed")
     if !isNoise, level <= 4, facility == "FAIL" || facility == "ERROR" {
       memory.withLock {
         isTroubled.store(true, ordering: .relaxed)

@@ -43,8 +43,15 @@ enum Metadata {
     }
     defer { if let handle = unsafe handle { unsafe rd_kafka_topic_destroy(handle) } }
     var answer: UnsafePointer<rd_kafka_metadata>?
-    let code = unsafe rd_kafka_metadata(
-      client.pointer, topic == nil ? 1 : 0, handle, &answer, cMilliseconds(timeoutMilliseconds))
+    func ask(_ milliseconds: Int) -> rd_kafka_resp_err_t {
+      unsafe rd_kafka_metadata(client.pointer, topic == nil ? 1 : 0, handle, &answer, cMilliseconds(milliseconds))
+    }
+    // librdkafka goes on trying to the end of the time, also when it was refused for what stays as it is.
+    let first = min(timeoutMilliseconds, 1_000)
+    var code = ask(first)
+    if code != RD_KAFKA_RESP_ERR_NO_ERROR, first < timeoutMilliseconds, !client.state.isRefused {
+      code = ask(timeoutMilliseconds - first)
+    }
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let answer = unsafe answer else {
       throw client.state.explain(code, doing)
     }

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+/// A real Kafka that shows certificates and lets in nobody but `alice`, for the tests of one suite.
+struct SecureKafka: Sendable {
+  let brokers: String
+  /// Where the same broker shows a certificate that has expired.
+  let expired: String
+  let certificates: Certificates
+  let password: String
+  let passwordFile: String
+  /// Keeps the files.
+  private let folder: TestFolder
+  private let process: OwnKafka
+
+  @TaskLocal private static var running: SecureKafka?
+
+  /// That of the suite whose test is running.
+  static var current: SecureKafka {
+    get throws { try #require(running, "the suite lacks the trait .secureKafka") }
+  }
+
+  fileprivate static func start() async throws -> SecureKafka {
+    let folder = try TestFolder()
+    let certificates = try await Certificates.make(in: folder)
+    let password = "s3cret-\(UInt64.random(in: 0...UInt64.max))"
+    let (expired, inner, controller) = try (freePort(), freePort(), freePort())
+    let listeners = "SASL_SSL://127.0.0.1:{port},EXPIRED://127.0.0.1:\(expired),INTERNAL://127.0.0.1:\(inner)"
+    let security = "org.apache.kafka.common.security"
+    let settings = [
+      "listeners=\(listeners),CONTROLLER://127.0.0.1:\(controller)", "advertised.listeners=\(listeners)",
+      "controller.quorum.voters=1@127.0.0.1:\(controller)",
+      "listener.security.protocol.map=CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SASL_SSL:SASL_SSL,EXPIRED:SSL",
+      "ssl.keystore.type=PEM", "ssl.keystore.location=\(certificates.keyAndCertificate)",
+      "listener.name.expired.ssl.keystore.location=\(certificates.keyAndExpiredCertificate)",
+      "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256",
+      "listener.name.sasl_ssl.plain.sasl.jaas.config=\(security).plain.PlainLoginModule required "
+        + "user_alice=\"\(password)\";",
+      "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=\(security).scram.ScramLoginModule required;",
+    ]
+    let process = try await OwnKafka.start(
+      in: folder,
+      settings.flatMap { ["--set", $0] } + ["--add-scram", "SCRAM-SHA-256=[name=alice,password=\(password)]"])
+    return SecureKafka(
+      brokers: process.brokers, expired: "127.0.0.1:\(expired)", certificates: certificates, password: password,
+      passwordFile: try folder.write("password", password + "\n"), folder: folder, process: process)
+  }
+
+  /// Variables by which a command logs in as alice, with a store of its own.
+  /// - Parameter properties: of librdkafka; of two values of one the last holds.
+  func login(by mechanism: String, _ properties: String..., in folder: TestFolder) -> [String: String] {
+    [
+      "FANOUT_BROKERS": brokers, "FANOUT_STORE": "sqlite:" + folder.file("store.db"),
+      "FANOUT_KAFKA":
+        ([
+          "security.protocol=sasl_ssl", "ssl.ca.location=\(certificates.authority)", "sasl.mechanisms=\(mechanism)",
+          "sasl.username=alice",
+          // Where "localhost" is ::1 as well, nobody is there.
+          "broker.address.family=v4",
+        ] + properties).joined(separator: ";"),
+      "FANOUT_KAFKA_PASSWORD_FILE": passwordFile,
+    ]
+  }
+
+  /// Runs a suite while a ``SecureKafka`` runs.
+  struct Scope: SuiteTrait, TestScoping {
+    func provideScope(
+      for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+      let kafka = try await SecureKafka.start()
+      try await SecureKafka.$running.withValue(kafka) { try await function() }
+      try await kafka.process.stop()
+    }
+  }
+}
+
+extension Trait where Self == SecureKafka.Scope {
+  /// All tests of the suite share one ``SecureKafka/current``.
+  static var secureKafka: SecureKafka.Scope { SecureKafka.Scope() }
+}
