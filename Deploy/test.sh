@@ -6,7 +6,8 @@
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
 # and on its data; FANOUT_TEST_BROKERS names brokers to use instead. The tests start PostgreSQL themselves, unless
-# FANOUT_TEST_POSTGRES gives the address of one that takes 500 connections. With CI=true nothing may be skipped that could be run;
+# FANOUT_TEST_POSTGRES gives the address of one that takes 500 connections. FANOUT_TEST_NEWER_LIBRDKAFKA names a folder with a
+# newer librdkafka.so.1 than the system's to test on as well; otherwise one is downloaded. With CI=true nothing may be skipped that could be run;
 # what a Citus cluster is for can't, unless FANOUT_TEST_CITUS gives the address of its coordinator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -68,8 +69,17 @@ if [[ -d $shared ]]; then
   fi
 fi
 export FANOUT_TEST_BROKERS=${FANOUT_TEST_BROKERS:-}
+# For logins that Debian's librdkafka is too old for.
+export FANOUT_TEST_NEWER_LIBRDKAFKA=${FANOUT_TEST_NEWER_LIBRDKAFKA:-}
+if [[ -z $FANOUT_TEST_NEWER_LIBRDKAFKA && -d $shared ]]; then
+  if Deploy/newer-librdkafka.sh "$temp/newer"; then
+    FANOUT_TEST_NEWER_LIBRDKAFKA=$temp/newer
+  elif [[ ${CI:-} == true ]]; then
+    fail "there is no newer librdkafka to test on"
+  fi
+fi
 echo "shared data: ${FANOUT_TEST_SHARED:-none}; Kafka: ${FANOUT_TEST_BROKERS:-none, only the embedded broker}"
-echo "Citus: ${FANOUT_TEST_CITUS:-none}"
+echo "newer librdkafka: ${FANOUT_TEST_NEWER_LIBRDKAFKA:-none}; Citus: ${FANOUT_TEST_CITUS:-none}"
 
 step "Tests"
 mkdir "$temp/pids"

@@ -84,15 +84,14 @@ final class ClientState: Sendable {
       named, doing, detail: "\(what) \(brokers): \(reason) (\(known))", remedy: remedy ?? scramRemedy(known))
   }
 
-  /// librdkafka before 2.6.1 sends a SCRAM client-final message that brokers since 3.7.2/3.8.1 refuse (its #4895).
+  /// What to do about a login with SCRAM that failed, if librdkafka is too old for it.
   func scramRemedy(_ text: String) -> String? {
-    guard usesScram || text.contains("SCRAM"), rd_kafka_version() < 0x0206_01ff else { return nil }
+    guard usesScram || text.contains("SCRAM"), !Librdkafka.logsInWithScram else { return nil }
     let failed = ["authentic", "Authentic", "credential", "SASL"].contains { text.contains($0) }
     guard failed else { return nil }
-    let version = unsafe rd_kafka_version_str().map { unsafe String(cString: $0) } ?? "?"
     return
-      "This librdkafka \(version) can't log in with SCRAM to Kafka 3.7.2, 3.8.1, 3.9 or 4.x even when the password "
-      + "is right: install librdkafka 2.6.1 or newer, or use SASL PLAIN or OAUTHBEARER over TLS"
+      "This librdkafka \(Librdkafka.version) can't log in with SCRAM to Kafka 3.7.2, 3.8.1, 3.9 or 4.x even when the "
+      + "password is right: install librdkafka 2.6.1 or newer, or use SASL PLAIN or OAUTHBEARER over TLS"
   }
 
   private static let certificateRefused = "certificate verify failed"

@@ -65,7 +65,8 @@ final class ConsumeLoop {
       try outlet.warm()
       if configuration.untilCaughtUp { catchUp = try CatchUp(topics: topics, consumer: consumer) }
       log.info(
-        "worker started: group=\(configuration.group) brokers=\(configuration.kafka.brokers) topics=\(topics.prefix)*")
+        "worker started: group=\(configuration.group) brokers=\(configuration.kafka.brokers) topics=\(topics.prefix)* "
+          + "librdkafka=\(Librdkafka.version)")
       hasBegun = true
     }
     try consumer.subscribe(topics.events + [topics.tasks], handler: self)

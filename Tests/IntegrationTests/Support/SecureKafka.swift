@@ -9,6 +9,7 @@ struct SecureKafka: Sendable {
   let certificates: Certificates
   let password: String
   let passwordFile: String
+  let wrongPasswordFile: String
   /// Keeps the files.
   private let folder: TestFolder
   private let process: OwnKafka
@@ -43,14 +44,19 @@ struct SecureKafka: Sendable {
       settings.flatMap { ["--set", $0] } + ["--add-scram", "SCRAM-SHA-256=[name=alice,password=\(password)]"])
     return SecureKafka(
       brokers: process.brokers, expired: "127.0.0.1:\(expired)", certificates: certificates, password: password,
-      passwordFile: try folder.write("password", password + "\n"), folder: folder, process: process)
+      passwordFile: try folder.write("password", password + "\n"),
+      wrongPasswordFile: try folder.write("wrong", "s3cret"), folder: folder, process: process)
   }
 
-  /// Variables by which a command logs in as alice, with a store of its own.
+  /// Commands with these variables, which may take them to be somebody else.
+  func deployment(_ login: [String: String], createsTopics: Bool = true) async throws -> Deployment {
+    try await Deployment.start(on: .kafka, at: brokers, environment: login, createsTopics: createsTopics)
+  }
+
+  /// Variables by which a command logs in as alice.
   /// - Parameter properties: of librdkafka; of two values of one the last holds.
-  func login(by mechanism: String, _ properties: String..., in folder: TestFolder) -> [String: String] {
+  func login(by mechanism: String, _ properties: String...) -> [String: String] {
     [
-      "FANOUT_BROKERS": brokers, "FANOUT_STORE": "sqlite:" + folder.file("store.db"),
       "FANOUT_KAFKA":
         ([
           "security.protocol=sasl_ssl", "ssl.ca.location=\(certificates.authority)", "sasl.mechanisms=\(mechanism)",
