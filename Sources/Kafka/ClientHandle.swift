@@ -96,12 +96,29 @@ internal import Synchronization
       }
       try unsafe set(name, value, on: conf)
     }
+    if !Librdkafka.renewsUnsecuredTokens { try unsafe keepUnsecuredToken(configuration, on: conf) }
     let brokers = unsafe get("bootstrap.servers", from: conf) ?? ""
     if brokers.isEmpty, unsafe (get("test.mock.num.brokers", from: conf) ?? "0") == "0" {
       throw KafkaError(
         RD_KAFKA_RESP_ERR__INVALID_ARG, "Kafka brokers", detail: "none given",
         remedy: "Give host:port, such as localhost:9092")
     }
+  }
+
+  /// Gives a token that can't be renewed ten years to live.
+  private static func keepUnsecuredToken(
+    _ configuration: ClientConfiguration, on conf: OpaquePointer
+  ) throws(KafkaError) {
+    guard unsafe get("enable.sasl.oauthbearer.unsecure.jwt", from: conf) == "true" else { return }
+    let name = "sasl.oauthbearer.config"
+    let settings = configuration.properties.last { $0.name == name }?.value ?? ""
+    if settings.contains("lifeSeconds") {
+      throw KafkaError(
+        RD_KAFKA_RESP_ERR__INVALID_ARG, "Kafka property \(name)",
+        detail: "this librdkafka \(Librdkafka.version) ends the process when it renews an unsecured token",
+        remedy: "Leave lifeSeconds out, or install librdkafka 2.2 or newer")
+    }
+    try unsafe set(name, settings + " lifeSeconds=315360000", on: conf)
   }
 
   private static func set(_ name: String, _ value: String, on conf: OpaquePointer) throws(KafkaError) {

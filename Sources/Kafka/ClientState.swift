@@ -55,7 +55,10 @@ final class ClientState: Sendable {
   }
 
   private static func isLogin(_ failure: String) -> Bool {
-    failure.contains("SASL authentication error") || failure.contains("SASL handshake")
+    // Where tokens come from a service, its answer's HTTP status stands at the end.
+    let isTokenRefused =
+      failure.contains("retrieve OIDC token") && ["(400)", "(401)", "(403)"].contains(where: failure.hasSuffix)
+    return isTokenRefused || failure.contains("SASL authentication error") || failure.contains("SASL handshake")
   }
 
   /// A failed call's error, with the reason that librdkafka only logged: "timed out" alone helps nobody.
@@ -148,7 +151,7 @@ final class ClientState: Sendable {
     let isNoise =
       (facility == "CONFWARN" && text.contains("will be ignored by this")) || facility == "AUTOCREATE"
       || facility == "SSLCERTVRFY" || text.contains("Local: Broker handle destroyed")
-    if !isNoise, level <= 4, facility == "FAIL" || facility == "ERROR" {
+    if !isNoise, level <= 4, ["FAIL", "ERROR", "OIDC"].contains(facility) {
       memory.withLock {
         isTroubled.store(true, ordering: .relaxed)
         $0.lastFailure = text

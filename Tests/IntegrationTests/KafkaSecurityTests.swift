@@ -113,4 +113,75 @@ struct KafkaSecurityTests {
       #expect(!result.error.contains("even when the password is right"), "\(result.error)")
     }
   }
+
+  // MARK: OAUTHBEARER
+
+  private static let unsecured = "enable.sasl.oauthbearer.unsecure.jwt=true"
+
+  @Test("OAUTHBEARER with unsecured tokens: every kind of client logs in, and one without a user is refused")
+  func unsecuredTokens() async throws {
+    let kafka = try SecureKafka.current
+    let login = kafka.login(by: "OAUTHBEARER", Self.unsecured, "sasl.oauthbearer.config=principal=alice")
+    try await expectAllLetIn(login)
+    // The broker looks for the user's name under "sub".
+    let nameless = "sasl.oauthbearer.config=principalClaimName=azp principal=alice"
+    for result in try await everyCommand(kafka.login(by: "OAUTHBEARER", Self.unsecured, nameless)) {
+      #expect(result.error.contains("can't log in to Kafka") && result.error.contains("invalid_token"))
+    }
+  }
+
+  /// Has every kind of client log in: one that administers, a producer, and a consumer.
+  private func expectAllLetIn(_ login: [String: String]) async throws {
+    let deployment = try await SecureKafka.current.deployment(login)
+    try await deployment.emit(lines: Self.follow)
+    #expect(try await deployment.catchUp().events == 1)
+    #expect(try await deployment.run(["lag"]).output.contains("lag in all: 0"))
+    #expect(try await deployment.run(["show", "followers", "bob"]).lines == ["ann"])
+  }
+
+  @Test("a librdkafka that crashes when it renews an unsecured token is not brought to it; a newer one renews")
+  func renewal() async throws {
+    let kafka = try SecureKafka.current
+    let login = kafka.login(
+      by: "OAUTHBEARER", Self.unsecured, "sasl.oauthbearer.config=principal=alice lifeSeconds=2", "debug=security")
+    if !Librdkafka.renewsUnsecuredTokens {
+      for result in try await everyCommand(login) {
+        #expect(result.error.contains("Leave lifeSeconds out, or install librdkafka 2.2"), "\(result.error)")
+      }
+    }
+    guard Librdkafka.renewsUnsecuredTokens || NewerLibrary.isPresent else { return }
+    let renewing = Librdkafka.renewsUnsecuredTokens ? login : login.merging(NewerLibrary.environment) { $1 }
+    let deployment = try await kafka.deployment(renewing)
+    let worker = try deployment.startWorker(["--log-level", "debug"])
+    try await eventually("it has had several tokens", else: worker.report) {
+      try [worker].mustRun()
+      return worker.standardError.split(separator: "\n").count { $0.contains("Creating unsecured token") } > 6
+    }
+    try await deployment.emit(lines: Self.follow)
+    try await eventually("it applies what comes then", else: worker.report) {
+      try [worker].mustRun()
+      return try await deployment.run(["show", "followers", "bob"]).lines == ["ann"]
+    }
+    try await worker.stopInOrder()
+  }
+
+  @Test(
+    "OAUTHBEARER with tokens from a service, on a newer librdkafka (Debian's is built without)",
+    .enabled(if: NewerLibrary.isPresent, NewerLibrary.missing))
+  func tokensFromService() async throws {
+    let kafka = try SecureKafka.current
+    let service = try await TokenService.start()
+    func login(secret: String) -> [String: String] {
+      kafka.login(
+        by: "OAUTHBEARER", "sasl.oauthbearer.method=oidc", "sasl.oauthbearer.token.endpoint.url=\(service.address)",
+        "sasl.oauthbearer.client.id=\(TokenService.client)", "sasl.oauthbearer.client.secret=\(secret)"
+      ).merging(NewerLibrary.environment) { $1 }
+    }
+    try await expectAllLetIn(login(secret: TokenService.secret))
+    for result in try await everyCommand(login(secret: "another")) {
+      #expect(result.error.contains("can't log in to Kafka") && result.error.contains("invalid_client"))
+      #expect(!result.error.contains("another"))
+    }
+    service.stop()
+  }
 }

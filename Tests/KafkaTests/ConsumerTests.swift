@@ -217,7 +217,7 @@ import Testing
     #expect(consumer.problem?.message.contains("can't reach Kafka at \(setup.broker.bootstrapServers)") == true)
     #expect(events.all.contains { $0.error?.isConnectionFailure == true })
     let asked = kafkaError { () throws(KafkaError) in try consumer.watermarks(part(), timeoutMilliseconds: 200) }
-    #expect(asked?.isRetriable == true)
+    #expect(asked?.isRetriable == true, "\(String(describing: asked))")
     #expect(asked?.message.contains(setup.broker.bootstrapServers) == true)
 
     try setup.broker.setUp()

@@ -34,10 +34,12 @@ struct SecureKafka: Sendable {
       "listener.security.protocol.map=CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SASL_SSL:SASL_SSL,EXPIRED:SSL",
       "ssl.keystore.type=PEM", "ssl.keystore.location=\(certificates.keyAndCertificate)",
       "listener.name.expired.ssl.keystore.location=\(certificates.keyAndExpiredCertificate)",
-      "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256",
+      "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,OAUTHBEARER",
       "listener.name.sasl_ssl.plain.sasl.jaas.config=\(security).plain.PlainLoginModule required "
         + "user_alice=\"\(password)\";",
       "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=\(security).scram.ScramLoginModule required;",
+      "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config=\(security).oauthbearer.OAuthBearerLoginModule required "
+        + "unsecuredLoginStringClaim_sub=\"broker\";",
     ]
     let process = try await OwnKafka.start(
       in: folder,
