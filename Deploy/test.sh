@@ -7,8 +7,8 @@
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
 # and on its data; FANOUT_TEST_BROKERS names brokers to use instead. The tests start PostgreSQL themselves, unless
 # FANOUT_TEST_POSTGRES gives the address of one that takes 500 connections. FANOUT_TEST_NEWER_LIBRDKAFKA names a folder with a
-# newer librdkafka.so.1 than the system's to test on as well; otherwise one is downloaded. With CI=true nothing may be skipped that could be run;
-# what a Citus cluster is for can't, unless FANOUT_TEST_CITUS gives the address of its coordinator.
+# newer librdkafka.so.1 than the system's to test on as well; otherwise one is downloaded. With CI=true nothing may be skipped
+# that could be run; what a Citus cluster is for can't, unless FANOUT_TEST_CITUS gives the address of its coordinator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -89,7 +89,12 @@ if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 2000000))
   files=$(mktemp -d /dev/shm/fanout-tests-XXXXXX)
 fi
 status=0
-TMPDIR=$files swift test -c release --skip-build "$@" 2>&1 | tee "$temp/tests.log" || status=$?
+: >"$temp/tests.log"
+if [[ -n $FANOUT_TEST_NEWER_LIBRDKAFKA && $# -eq 0 ]]; then
+  TMPDIR=$files LD_LIBRARY_PATH=$FANOUT_TEST_NEWER_LIBRDKAFKA \
+    swift test -c release --skip-build --filter '^KafkaTests' 2>&1 | tee -a "$temp/tests.log" || status=$?
+fi
+TMPDIR=$files swift test -c release --skip-build "$@" 2>&1 | tee -a "$temp/tests.log" || status=$?
 
 step "Summary"
 skipped=$(grep -c 'SKIPPED' "$temp/tests.log" || true)

@@ -49,6 +49,9 @@ final class ClientState: Sendable {
 
   var problem: KafkaError? { memory.withLock { $0.problem } }
 
+  /// Whether something failed since the brokers last answered.
+  var isInTrouble: Bool { isTroubled.load(ordering: .relaxed) }
+
   /// Whether the last failure is one that no waiting mends: a login or a certificate that was refused.
   var isRefused: Bool {
     memory.withLock { $0.lastFailure }.map { Self.isLogin($0) || $0.contains(Self.certificateRefused) } ?? false

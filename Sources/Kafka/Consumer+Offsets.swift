@@ -180,6 +180,10 @@ extension Consumer {
     in list: borrowing PartitionList, _ code: rd_kafka_resp_err_t, _ doing: String
   ) throws(KafkaError) -> [TopicPartition: Int64] {
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      // Newer versions forget partitions while no broker is there, and don't know them then.
+      if code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, client.state.isInTrouble {
+        throw client.state.explain(RD_KAFKA_RESP_ERR__TRANSPORT, doing)
+      }
       throw client.state.explain(code, doing, remedy: DeliveryBook.remedy(code))
     }
     if let (partition, code) = list.firstError {
