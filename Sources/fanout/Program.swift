@@ -33,7 +33,9 @@ enum Program {
         Output().line(Help.text(of: command))
         return .done
       }
-      return try command.run(try Arguments(rest, for: command))
+      let arguments = try Arguments(rest, for: command)
+      arguments.warnOfVisibleSecrets()
+      return try command.run(arguments)
     } catch let error as UsageError {
       complain(error.description)
       return .wrongUsage

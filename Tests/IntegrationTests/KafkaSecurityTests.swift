@@ -1,5 +1,6 @@
 import Foundation
 import Kafka
+import SocialEvents
 import Testing
 
 @Suite(
@@ -102,7 +103,7 @@ struct KafkaSecurityTests {
     try await Higgs.small.publish(deployment)
     let worker = try deployment.startWorker()
     try await worker.isAssigned()
-    #expect(worker.usesNewerLibrary)
+    #expect(worker.libraries.filter { $0.contains("librdkafka") } == [NewerLibrary.path])
     try await worker.stopInOrder()
     #expect(try await deployment.catchUp().deadLetters == 0)
     try await Higgs.small.check(deployment, "logged in with SCRAM")
@@ -183,5 +184,112 @@ struct KafkaSecurityTests {
       #expect(!result.error.contains("another"))
     }
     service.stop()
+  }
+
+  // MARK: Secrets
+
+  @Test("a client's certificate, the password of its key from a file; a wrong one is not shown")
+  func clientCertificate() async throws {
+    let kafka = try SecureKafka.current
+    func login(_ password: String) async throws -> Deployment {
+      let file = """
+        # As Kafka's own tools have it.
+        security.protocol = ssl
+        ssl.ca.location=\(kafka.certificates.authority)
+
+        ssl.certificate.location=\(kafka.certificates.clientCertificate)\r
+        ssl.key.location=\(kafka.certificates.clientKey)
+        ssl.key.password=\(password)
+        """
+      return try await Deployment.start(
+        on: .kafka, at: kafka.mutual, environment: ["FANOUT_KAFKA_FILE": try kafka.write(file)], createsTopics: false)
+    }
+    let right = try await login(Certificates.clientKeyPassword)
+    try await right.run(["topics", "create", "--partitions", "1", "--replication-factor", "1"])
+    try await right.emit(lines: Self.follow)
+    #expect(try await right.catchUp().events == 1)
+
+    let wrong = try await login("wr0ng-password").run(["lag"], expecting: 1)
+    #expect(wrong.error.contains("ssl.key") && !wrong.error.contains("wr0ng"), "\(wrong.error)")
+    let none = try await right.run(
+      ["lag"], environment: ["FANOUT_KAFKA_FILE": try kafka.write("security.protocol=ssl")], expecting: 1)
+    #expect(none.error.contains("was not issued by an authority that is trusted here"), "\(none.error)")
+  }
+
+  /// How a password may be given.
+  enum Way: CaseIterable {
+    case passwordFile, file, variable, argument
+
+    /// - Returns: arguments and variables.
+    func login(_ kafka: SecureKafka, _ password: String) throws -> (words: [String], variables: [String: String]) {
+      // Whatever librdkafka has to say of its settings and of what it sends.
+      let properties = kafka.properties("PLAIN") + ["debug=all"]
+      let secret = "sasl.password=" + password
+      let listed = properties.joined(separator: ";")
+      return switch self {
+      case .passwordFile:
+        ([], ["FANOUT_KAFKA": listed, "FANOUT_KAFKA_PASSWORD_FILE": try kafka.write(password)])
+      case .file: ([], ["FANOUT_KAFKA": listed, "FANOUT_KAFKA_FILE": try kafka.write(secret)])
+      case .variable: ([], ["FANOUT_KAFKA": listed + ";" + secret])
+      case .argument: ((properties + [secret]).flatMap { ["--kafka", $0] }, [:])
+      }
+    }
+  }
+
+  @Test(
+    "however a password is given, and right or wrong, it is in no output, log line or dead letter",
+    arguments: Way.allCases)
+  func passwords(_ way: Way) async throws {
+    let kafka = try SecureKafka.current
+    for (password, isRight) in [(kafka.password, true), ("wr0ng-password-of-alice", false)] {
+      let (words, variables) = try way.login(kafka, password)
+      let deployment = try await kafka.deployment(variables, createsTopics: false)
+      func run(_ command: String...) async throws {
+        let result = try await deployment.run(command + words, expecting: isRight ? 0 : 1)
+        let said = result.output + result.error
+        for form in Secrets.forms(of: password, user: "alice") where said.contains(form) {
+          Issue.record("\(command) shows the password as \(form)")
+        }
+        #expect(result.error.contains("sasl.password is among the arguments") == (way == .argument), "\(result.error)")
+      }
+      try await run("topics", "create", "--partitions", "1", "--replication-factor", "1")
+      try await run("emit", try deployment.folder.write("events", Self.follow))
+      if isRight {
+        // For a dead letter.
+        let client = try Producer(kafka.client)
+        let poison = ProducerRecord(topic: deployment.topics.events[0], value: Array("poison".utf8))
+        try client.sendAndWait([poison], timeoutMilliseconds: 60_000)
+      }
+      try await run("worker", "--until-caught-up", "--log-level", "debug")
+      try await run("lag")
+      try await run("dead-letters", "list", "--json")
+      if isRight { try await run("dead-letters", "show", "0:0", "--full") }
+      try await run("dead-letters", "redrive", "--all", "--dry-run")
+      // Nor in help, which does not show what variables hold.
+      let help = try await deployment.run(["worker", "--help"])
+      #expect(!help.output.contains(password))
+    }
+  }
+
+  @Test("a benchmark hands no secret to its workers as an argument")
+  func benchmark() async throws {
+    let kafka = try SecureKafka.current
+    let folder = try TestFolder()
+    let bench = try Fanout.start(
+      ["bench", "memory", "--brokers", kafka.brokers],
+      environment: kafka.login(by: "PLAIN").merging(["TMPDIR": folder.path]) { $1 }, in: folder)
+    var arguments: [String] = []
+    try await eventually("it runs a worker", else: bench.report) {
+      if !bench.isRunning { throw TestFailure(bench.report) }
+      let worker = bench.children.first { $0.arguments.contains("worker") }
+      arguments = worker?.arguments ?? []
+      // What it measures is not of interest here.
+      if let worker { kill(worker.pid, SIGKILL) }
+      return worker != nil
+    }
+    #expect(arguments.contains("--kafka-file"))
+    #expect(!arguments.joined().contains(kafka.password))
+    let status = try await bench.end()
+    #expect(status == 1 && !bench.report.contains(kafka.password), "\(bench.report)")
   }
 }

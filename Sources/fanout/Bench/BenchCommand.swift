@@ -46,7 +46,9 @@ extension Command {
         celebrity   a post to --followers shared by two worker processes: rate, shares, rows of the largest transaction, and how long
                     ordinary events take to become visible during it and without it
       """,
-    options: [.benchStore, .benchBrokers, .kafka, .kafkaPasswordFile, .eventsFile, .followers, .scale, .rounds]
+    options: [
+      .benchStore, .benchBrokers, .kafka, .kafkaFile, .kafkaPasswordFile, .eventsFile, .followers, .scale, .rounds,
+    ]
   ) { arguments in
     for name in arguments.operands where !benchmarks.contains(where: { $0.name == name }) {
       throw UsageError(

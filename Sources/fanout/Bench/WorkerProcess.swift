@@ -34,10 +34,16 @@ final class WorkerProcess {
   init(
     _ context: BenchContext, _ kafka: ClientConfiguration, _ topics: Topics, store: String, _ options: [String]
   ) throws {
+    // Some may be secret.
+    let properties = context.newPath("properties")
+    try context.write(kafka.properties.map { "\($0.name)=\($0.value)\n" }.joined(), to: properties)
     process = try ChildProcess(
-      ["/proc/self/exe", "worker", "--brokers", kafka.brokers, "--topic-prefix", topics.prefix] + options
-        + kafka.properties.flatMap { ["--kafka", "\($0.name)=\($0.value)"] },
-      environment: ["FANOUT_STORE=\(store)"], output: context.newPath("log"))
+      [
+        "/proc/self/exe", "worker", "--brokers", kafka.brokers, "--topic-prefix", topics.prefix, "--kafka-file",
+        properties,
+      ] + options,
+      environment: ["FANOUT_STORE=\(store)", "FANOUT_KAFKA=", "FANOUT_KAFKA_PASSWORD_FILE="],
+      output: context.newPath("log"))
   }
 
   func stop() { process.stop() }

@@ -4,6 +4,8 @@ private import Glibc
 struct Arguments: Sendable {
   private var values: [String: [String]] = [:]
   private(set) var operands: [String] = []
+  /// The options among the arguments; the others come from variables.
+  private var visible: Set<String> = []
   private let command: Command
 
   /// - Throws: `UsageError` that names the option at fault.
@@ -45,6 +47,7 @@ struct Arguments: Sendable {
         values[option.name] = [value]
       }
     }
+    visible = Set(values.keys)
     for option in command.options where values[option.name] == nil {
       guard let variable = unsafe getenv(option.variable) else { continue }
       let text = unsafe String(cString: variable)
@@ -55,6 +58,9 @@ struct Arguments: Sendable {
 
   func optional(_ option: Option) -> String? { values[option.name]?.last ?? option.standard }
   func all(_ option: Option) -> [String] { values[option.name] ?? [] }
+
+  /// The values of an option that stand among the arguments, where every user of the machine can read them.
+  func visible(_ option: Option) -> [String] { visible.contains(option.name) ? all(option) : [] }
 
   func string(_ option: Option) throws -> String {
     guard let value = optional(option) else {

@@ -10,7 +10,7 @@ extension Arguments {
 
   /// - Parameter log: receives what the Kafka client has to say.
   func kafka(log: Log? = nil) throws -> ClientConfiguration {
-    var properties: [(name: String, value: String)] = []
+    var properties = try optional(.kafkaFile).map { try SecretFile.properties($0, for: .kafkaFile) } ?? []
     for text in all(.kafka) {
       guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
         throw UsageError("--kafka takes NAME=VALUE, such as --kafka security.protocol=ssl")
@@ -21,7 +21,7 @@ extension Arguments {
       if properties.contains(where: { $0.name == "sasl.password" }) {
         throw UsageError("the SASL password is given twice: by --kafka-password-file and as sasl.password")
       }
-      properties.append(("sasl.password", try SecretFile.read(path, for: .kafkaPasswordFile)))
+      properties.append(("sasl.password", try SecretFile.password(path, for: .kafkaPasswordFile)))
     }
     var configuration = ClientConfiguration(
       brokers: try string(.brokers), clientID: "fanout-\(getpid())", properties: properties)

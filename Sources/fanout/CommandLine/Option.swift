@@ -27,6 +27,9 @@ extension Option {
     name: "kafka", placeholder: "NAME=VALUE",
     help: "any librdkafka property, such as security.protocol=ssl; may be repeated (in the variable: a;b;c)",
     isRepeatable: true)
+  static let kafkaFile = Option(
+    name: "kafka-file", placeholder: "PATH",
+    help: "a file with such properties, one NAME=VALUE a line; the place for those that are secret")
   static let kafkaPasswordFile = Option(
     name: "kafka-password-file", placeholder: "PATH",
     help: "a file with the SASL password, so that it stands neither in arguments nor in variables")

@@ -1,15 +1,52 @@
 private import Glibc
 
-/// A file that holds one secret: its first line, since editors end a line that nobody meant to be a part of it.
+/// A file with secrets. What is wrong with it is said by its name, and never with anything that is in it.
 enum SecretFile {
-  private static let longest = 4096
+  private static let longest = 1 << 16
 
-  /// - Throws: `UsageError`, which names the option and the file, and nothing of what is in it.
-  static func read(_ path: String, for option: Option) throws -> String {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    if descriptor < 0 {
-      throw UsageError("--\(option.name): can't read \(path): \(unsafe String(cString: strerror(errno)))")
+  /// The one secret of a file: its first line, since editors end a line that nobody meant to be a part of it.
+  static func password(_ path: String, for option: Option) throws -> String {
+    guard let secret = lines(try read(path, for: option)).first ?? nil, !secret.isEmpty else {
+      throw UsageError("--\(option.name): \(path) must hold the secret on its first line, as UTF-8")
     }
+    return secret
+  }
+
+  /// Properties, one `NAME=VALUE` a line, as in the files of Kafka's own tools. Lines that begin with # don't count.
+  static func properties(_ path: String, for option: Option) throws -> [(name: String, value: String)] {
+    var properties: [(name: String, value: String)] = []
+    for (index, line) in lines(try read(path, for: option)).enumerated() {
+      let text = line.map { trimmed($0[...]) }
+      if let text, text.isEmpty || text.hasPrefix("#") { continue }
+      guard let text, let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+        throw UsageError("--\(option.name): line \(index + 1) of \(path) must be NAME=VALUE, as UTF-8")
+      }
+      properties.append((trimmed(text[..<equals]), trimmed(text[text.index(after: equals)...])))
+    }
+    return properties
+  }
+
+  /// The lines of a file; nil for those that are no text.
+  private static func lines(_ bytes: [UInt8]) -> [String?] {
+    bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
+      let line = line.last == 0x0D ? line.dropLast() : line
+      return line.contains(0) ? nil : String(validating: line, as: UTF8.self)
+    }
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    var text = text
+    while text.first?.isWhitespace == true { text.removeFirst() }
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+  }
+
+  private static func read(_ path: String, for option: Option) throws -> [UInt8] {
+    func failure() -> UsageError {
+      UsageError("--\(option.name): can't read \(path): \(unsafe String(cString: strerror(errno)))")
+    }
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    if descriptor < 0 { throw failure() }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: longest + 1)
     var count = 0
@@ -18,15 +55,11 @@ enum SecretFile {
         unsafe Glibc.read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
       }
       if more < 0 && errno == EINTR { continue }
-      if more < 0 {
-        throw UsageError("--\(option.name): can't read \(path): \(unsafe String(cString: strerror(errno)))")
-      }
+      if more < 0 { throw failure() }
       if more == 0 { break }
       count += more
     }
-    let line = bytes[..<count].prefix { $0 != 0x0A && $0 != 0x0D }
-    guard !line.isEmpty, line.count <= longest, !line.contains(0), let secret = String(validating: line, as: UTF8.self)
-    else { throw UsageError("--\(option.name): \(path) must hold the secret on its first line, as UTF-8") }
-    return secret
+    if count > longest { throw UsageError("--\(option.name): \(path) is longer than \(longest) bytes") }
+    return Array(bytes[..<count])
   }
 }

@@ -65,10 +65,15 @@ enum StoreAddress {
   var option: String {
     switch self {
     case .sqlite(let path): "sqlite:\(path)"
-    case .postgres(let uri):
-      uri.contains("password") || uri.prefix(while: { $0 != "@" }).contains { $0 == ":" } && uri.contains("@")
-        ? name : uri
+    case .postgres(let uri): hasPassword ? name : uri
     }
+  }
+
+  /// Whether the address seems to hold a password.
+  var hasPassword: Bool {
+    guard case .postgres(let uri) = self else { return false }
+    let user = uri.drop { $0 != "/" }.prefix { $0 != "@" }
+    return uri.contains("password=") || uri.contains("@") && user.contains(":")
   }
 
   /// How messages call the store: a path, or the server and database without user, password and parameters.

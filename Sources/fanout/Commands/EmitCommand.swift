@@ -13,7 +13,7 @@ extension Command {
       A line that is not a valid event is named on standard error with its number and the reason, and nothing of it is
       sent; the others are. Ends when all are acknowledged.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix]
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix]
   ) { arguments in
     try arguments.expectOperands(0...1)
     Signals.ignoreBrokenPipes()

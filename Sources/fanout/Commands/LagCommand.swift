@@ -10,7 +10,7 @@ extension Command {
       For each topic and partition: the end, what the group has committed, how many offsets lie between, and the age of the
       oldest record that is not applied. Partitions that hold nothing are left out, except with --json.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .group, .json]
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .group, .json]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let topics = try arguments.topics()

@@ -26,7 +26,8 @@ extension Command {
       replay itself.
       """,
     options: [
-      .store, .brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .topics, .fromTime, .replayGroup, .feedLimit,
+      .store, .brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .topics, .fromTime, .replayGroup,
+      .feedLimit,
       .ownPosts, .sliceSize,
       .maxInFlight, .writers, .logLevel,
     ]

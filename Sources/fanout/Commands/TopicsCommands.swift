@@ -23,7 +23,9 @@ extension Command {
       Topics keep their whole log (cleanup.policy=delete, no limit of time or size), so that any store can be rebuilt by
       replaying them. Topics that exist already are left as they are.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .partitions, .replicationFactor, .compact, .json]
+    options: [
+      .brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .partitions, .replicationFactor, .compact, .json,
+    ]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let topics = try arguments.topics()
@@ -75,7 +77,7 @@ extension Command {
       Exit 3 if a topic is missing, would lose records, or is too small for dead letters; 1 if the brokers don't tell (the
       embedded broker has no settings to tell). Compaction is named but no finding: see `topics create`.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .json]
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .json]
   ) { arguments in
     try arguments.expectOperands(0...0)
     let topics = try arguments.topics()

@@ -29,7 +29,7 @@ extension Command {
       the start, except with --until-caught-up.
       """,
     options: [
-      .store, .brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize,
+      .store, .brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize,
       .maxInFlight, .writers,
       .batchAge, .untilCaughtUp, .gracePeriod, .stallTimeout, .readyFile, .logLevel,
     ]

@@ -20,7 +20,9 @@ extension Command {
       redriven by their ids; the mark is progress of the consumer groups fanout-discard and fanout-redrive. To be rid of the
       records themselves, let retention or Kafka's kafka-delete-records do it.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [.allOpen, .yes, .noChange]
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
+      .allOpen, .yes, .noChange,
+    ]
   ) { arguments in
     let topics = try arguments.topics()
     let selection = try arguments.letterSelection(topics)

@@ -17,7 +17,7 @@ extension Command {
       from, and the reason in words. Letters that were redriven or discarded are only counted, unless --settled is given.
       How many there are of each reason is told besides: on standard error where the output is no terminal.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
       .settled, .histogram, .limit, .json,
     ]
   ) { arguments in

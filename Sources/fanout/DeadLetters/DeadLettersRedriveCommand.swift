@@ -28,7 +28,7 @@ extension Command {
       (its value was too large for the dead letters), if it does not come from a topic of events or tasks, or if Kafka refuses
       it. Where topics have message.timestamp.type=LogAppendTime, brokers put their own time in place of the original one.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
       .allOpen, .maxRedrives, .rate, .noChange,
     ]
   ) { arguments in

@@ -16,7 +16,7 @@ extension Command {
       is invisible, as escapes: \\n, \\u{1B}; a backslash as \\\\. If the value decodes as an event now, the event follows, else
       why it does not, which may differ from the reason that it became a dead letter for.
       """,
-    options: [.brokers, .kafka, .kafkaPasswordFile, .topicPrefix, .full, .json]
+    options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .full, .json]
   ) { arguments in
     try arguments.expectOperands(1...1000)
     let ids = try arguments.letterIDs()

@@ -13,6 +13,11 @@ struct Certificates {
   let keyAndCertificate: String
   /// The same with a certificate that was valid until yesterday.
   let keyAndExpiredCertificate: String
+  /// The certificate of a client, and its key, which takes a password to be read.
+  let clientCertificate: String
+  let clientKey: String
+
+  static let clientKeyPassword = "s3cret-of-the-key"
 
   static func make(in folder: TestFolder) async throws -> Certificates {
     let script = """
@@ -33,17 +38,21 @@ struct Certificates {
       issue issuer ca 2 basicConstraints=critical,CA:TRUE
       issue server issuer 2 subjectAltName=IP:127.0.0.1
       issue expired issuer -1 subjectAltName=IP:127.0.0.1
+      issue client ca 2 extendedKeyUsage=clientAuth
+      openssl pkcs8 -topk8 -in client.key -out client-locked.key -passout "pass:$1"
       cat issuer.pem >>server.pem
       cat issuer.pem >>expired.pem
       cat server.key server.pem >both.pem
       cat expired.key expired.pem >expired-both.pem
       """
     let path = folder.file("")
-    let shell = try ChildProcess("/bin/sh", ["-c", script, path], environment: Fanout.environment, in: folder)
+    let shell = try ChildProcess(
+      "/bin/sh", ["-c", script, path, clientKeyPassword], environment: Fanout.environment, in: folder)
     if try await shell.end() != 0 { throw TestFailure(shell.report) }
     return Certificates(
       authority: path + "ca.pem", otherAuthority: path + "other.pem", key: path + "server.key",
       certificate: path + "server.pem", keyAndCertificate: path + "both.pem",
-      keyAndExpiredCertificate: path + "expired-both.pem")
+      keyAndExpiredCertificate: path + "expired-both.pem", clientCertificate: path + "client.pem",
+      clientKey: path + "client-locked.key")
   }
 }

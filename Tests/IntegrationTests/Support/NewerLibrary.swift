@@ -13,15 +13,6 @@ enum NewerLibrary {
 
   /// Variables with which a command runs on it.
   static let environment = ["LD_LIBRARY_PATH": folder ?? ""]
-}
 
-extension ChildProcess {
-  /// Whether it runs on ``NewerLibrary``.
-  var usesNewerLibrary: Bool {
-    // The kernel gives it page by page and without a size, so it takes a handle to get at all of it.
-    let file = FileHandle(forReadingAtPath: "/proc/\(pid)/maps")
-    let maps = String(decoding: file?.readDataToEndOfFile() ?? Data(), as: UTF8.self)
-    let libraries = maps.split(separator: "\n").filter { $0.contains("librdkafka") }
-    return !libraries.isEmpty && libraries.allSatisfy { $0.hasSuffix("\(NewerLibrary.folder ?? "")/librdkafka.so.1") }
-  }
+  static var path: String { "\(folder ?? "")/librdkafka.so.1" }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Kafka
 import Testing
 
 /// A real Kafka that shows certificates and lets in nobody but `alice`, for the tests of one suite.
@@ -6,6 +7,8 @@ struct SecureKafka: Sendable {
   let brokers: String
   /// Where the same broker shows a certificate that has expired.
   let expired: String
+  /// Where it wants a certificate of its clients, and no login.
+  let mutual: String
   let certificates: Certificates
   let password: String
   let passwordFile: String
@@ -25,15 +28,19 @@ struct SecureKafka: Sendable {
     let folder = try TestFolder()
     let certificates = try await Certificates.make(in: folder)
     let password = "s3cret-\(UInt64.random(in: 0...UInt64.max))"
-    let (expired, inner, controller) = try (freePort(), freePort(), freePort())
-    let listeners = "SASL_SSL://127.0.0.1:{port},EXPIRED://127.0.0.1:\(expired),INTERNAL://127.0.0.1:\(inner)"
+    let (expired, mutual, inner, controller) = try (freePort(), freePort(), freePort(), freePort())
+    let listeners =
+      "SASL_SSL://127.0.0.1:{port},EXPIRED://127.0.0.1:\(expired),MUTUAL://127.0.0.1:\(mutual),"
+      + "INTERNAL://127.0.0.1:\(inner)"
     let security = "org.apache.kafka.common.security"
     let settings = [
       "listeners=\(listeners),CONTROLLER://127.0.0.1:\(controller)", "advertised.listeners=\(listeners)",
       "controller.quorum.voters=1@127.0.0.1:\(controller)",
-      "listener.security.protocol.map=CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SASL_SSL:SASL_SSL,EXPIRED:SSL",
+      "listener.security.protocol.map=CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SASL_SSL:SASL_SSL,EXPIRED:SSL,MUTUAL:SSL",
       "ssl.keystore.type=PEM", "ssl.keystore.location=\(certificates.keyAndCertificate)",
       "listener.name.expired.ssl.keystore.location=\(certificates.keyAndExpiredCertificate)",
+      "listener.name.mutual.ssl.client.auth=required", "listener.name.mutual.ssl.truststore.type=PEM",
+      "listener.name.mutual.ssl.truststore.location=\(certificates.authority)",
       "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,OAUTHBEARER",
       "listener.name.sasl_ssl.plain.sasl.jaas.config=\(security).plain.PlainLoginModule required "
         + "user_alice=\"\(password)\";",
@@ -45,7 +52,8 @@ struct SecureKafka: Sendable {
       in: folder,
       settings.flatMap { ["--set", $0] } + ["--add-scram", "SCRAM-SHA-256=[name=alice,password=\(password)]"])
     return SecureKafka(
-      brokers: process.brokers, expired: "127.0.0.1:\(expired)", certificates: certificates, password: password,
+      brokers: process.brokers, expired: "127.0.0.1:\(expired)", mutual: "127.0.0.1:\(mutual)",
+      certificates: certificates, password: password,
       passwordFile: try folder.write("password", password + "\n"),
       wrongPasswordFile: try folder.write("wrong", "s3cret"), folder: folder, process: process)
   }
@@ -55,18 +63,34 @@ struct SecureKafka: Sendable {
     try await Deployment.start(on: .kafka, at: brokers, environment: login, createsTopics: createsTopics)
   }
 
+  /// For clients within the tests.
+  var client: ClientConfiguration {
+    let properties = (properties("PLAIN") + ["sasl.password=" + password]).map { property in
+      let parts = property.split(separator: "=", maxSplits: 1).map(String.init)
+      return (name: parts[0], value: parts[1])
+    }
+    return ClientConfiguration(brokers: brokers, clientID: "tests", properties: properties)
+  }
+
+  /// Writes a file and returns its path.
+  func write(_ text: String) throws -> String { try folder.write("file", text) }
+
   /// Variables by which a command logs in as alice.
   /// - Parameter properties: of librdkafka; of two values of one the last holds.
-  func login(by mechanism: String, _ properties: String...) -> [String: String] {
+  func login(by mechanism: String, _ more: String...) -> [String: String] {
     [
-      "FANOUT_KAFKA":
-        ([
-          "security.protocol=sasl_ssl", "ssl.ca.location=\(certificates.authority)", "sasl.mechanisms=\(mechanism)",
-          "sasl.username=alice",
-          // Where "localhost" is ::1 as well, nobody is there.
-          "broker.address.family=v4",
-        ] + properties).joined(separator: ";"),
+      "FANOUT_KAFKA": (properties(mechanism) + more).joined(separator: ";"),
       "FANOUT_KAFKA_PASSWORD_FILE": passwordFile,
+    ]
+  }
+
+  /// Of librdkafka, for a login as alice; but for the password.
+  func properties(_ mechanism: String) -> [String] {
+    [
+      "security.protocol=sasl_ssl", "ssl.ca.location=\(certificates.authority)", "sasl.mechanisms=\(mechanism)",
+      "sasl.username=alice",
+      // Where "localhost" is ::1 as well, nobody is there.
+      "broker.address.family=v4",
     ]
   }
 
