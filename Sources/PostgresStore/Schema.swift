@@ -17,12 +17,15 @@ enum Schema {
     // Until the last step is done, so that nobody who waits sees the tables in between.
     try database.query("SELECT pg_advisory_lock(\(Self.key))")
     defer { _ = try? database.query("SELECT pg_advisory_unlock(\(Self.key))") }
-    for step in from..<target {
-      // One transaction a step, and one process at a time: whoever waited finds the step done.
+    // One transaction a step. New tables are made in one: a worker that is killed while it makes them leaves none, and not some
+    // that only `migrate` would finish.
+    let shares = from == 0 ? [0..<target] : (from..<target).map { $0..<$0 + 1 }
+    for steps in shares {
+      // One process at a time: whoever waited finds the steps done.
       try database.transaction { () throws(StoreError) in
         try database.query(Self.lock)
-        guard try version(of: database) == step else { return }
-        try database.execute(sql(ofStep: step, settings: settings))
+        guard try version(of: database) == steps.lowerBound else { return }
+        for step in steps { try database.execute(sql(ofStep: step, settings: settings)) }
       }
     }
     return (from, try version(of: database))
