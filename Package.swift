@@ -23,6 +23,8 @@ let package = Package(
     .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
     .library(name: "PostgresStore", targets: ["PostgresStore"]),
     .library(name: "FanoutWorker", targets: ["FanoutWorker"]),
+    // For tests: a library that they put before those of the command.
+    .library(name: "FaultInjection", type: .dynamic, targets: ["FaultInjection"]),
   ],
   targets: [
     // C libraries of the system: a module map and a shim each, nothing else.
@@ -57,6 +59,10 @@ let package = Package(
     // The PostgreSQL of FANOUT_TEST_POSTGRES, or one that the tests start; and servers that a test may crash.
     .target(
       name: "PostgresTesting", dependencies: ["PostgresStore"], path: "Tests/PostgresTesting", swiftSettings: strict),
+    // Nothing links it: tests have it loaded into the command's processes.
+    .target(
+      name: "FaultInjection", dependencies: ["CRdKafka", "CSQLite", "CPostgres"], path: "Tests/FaultInjection",
+      cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
     // The command as processes, on the embedded broker and on a real Kafka.
     .testTarget(
       name: "IntegrationTests",

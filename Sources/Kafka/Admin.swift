@@ -57,6 +57,22 @@ public enum Admin {
     }
   }
 
+  /// Takes topics away; one that is not there is none to take away. For tests, which make many.
+  package static func deleteTopics(
+    _ names: [String], with configuration: ClientConfiguration, timeoutMilliseconds: Int = 15_000
+  ) throws(KafkaError) {
+    try withClient(configuration) { client throws(KafkaError) in
+      let topics = unsafe OwnedPointers { unsafe rd_kafka_DeleteTopic_destroy($0) }
+      for name in names { if let topic = unsafe rd_kafka_DeleteTopic_new(name) { unsafe topics.append(topic) } }
+      _ = try unsafe AdminAnswer(
+        client, RD_KAFKA_ADMIN_OP_DELETETOPICS, RD_KAFKA_EVENT_DELETETOPICS_RESULT, timeoutMilliseconds,
+        "deleting topics \(names.joined(separator: ", "))"
+      ) { options, queue in
+        unsafe topics.withArray { unsafe rd_kafka_DeleteTopics(client.pointer, $0, $1, options, queue) }
+      }
+    }
+  }
+
   /// The cluster's brokers and, of all topics or of those named, partitions and replication.
   ///
   /// - Throws: brokers that can't be reached. That a topic doesn't exist is in its entry.

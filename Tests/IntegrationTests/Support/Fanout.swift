@@ -3,11 +3,11 @@ import Foundation
 /// The built command.
 enum Fanout {
   /// `FANOUT_TEST_BINARY`, or the `fanout` beside the test runner.
-  static let binary: String = {
-    if let given = ProcessInfo.processInfo.environment["FANOUT_TEST_BINARY"] { return given }
-    let runner = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    return runner.deletingLastPathComponent().appendingPathComponent("fanout").path
-  }()
+  static let binary = ProcessInfo.processInfo.environment["FANOUT_TEST_BINARY"] ?? products + "/fanout"
+
+  /// The folder of all that was built, the test runner included.
+  static let products =
+    URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
 
   /// Nothing of the tests' own environment that could turn into an option.
   static let environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("FANOUT_") }

@@ -14,28 +14,34 @@ enum Generated {
     workload(seeds: 41...80, settings: StoreSettings(feedLimit: 3, includesOwnPosts: false)),
   ]
 
-  static func workload(seeds: ClosedRange<UInt64>, settings: StoreSettings) -> Workload {
-    // The log keeps milliseconds, refuses times that are yet to come, and knows no record without a time.
-    let latest = Int64(Date().timeIntervalSince1970) * 1000 - 3_600_000
+  private static func workload(seeds: ClosedRange<UInt64>, settings: StoreSettings) -> Workload {
     var records: [Record] = []
     for seed in seeds {
       var generator = HistoryGenerator(seed: seed)
-      for record in generator.history().records {
-        let time = (record.recorded ?? record.event.time).microseconds / 1000
-        let recorded = Timestamp(microseconds: min(max(time, 1), latest) * 1000)
-        records.append(Record(record.event, recorded: recorded))
-      }
+      records += generator.history().records
     }
-    let expected = Oracle(records, settings: settings).lines()
-    let inOrder = records
+    return workload(
+      "generated histories \(seeds), feed limit \(settings.feedLimit)", records, settings: settings,
+      seed: seeds.lowerBound)
+  }
+
+  /// - Parameter seed: of the order in which the records are published.
+  static func workload(_ name: String, _ records: [Record], settings: StoreSettings, seed: UInt64) -> Workload {
+    // The log keeps milliseconds, refuses times that are yet to come, and knows no record without a time.
+    let latest = Int64(Date().timeIntervalSince1970) * 1000 - 3_600_000
+    let inOrder = records.map { record in
+      let time = (record.recorded ?? record.event.time).microseconds / 1000
+      return Record(record.event, recorded: Timestamp(microseconds: min(max(time, 1), latest) * 1000))
+    }
+    let expected = Oracle(inOrder, settings: settings).lines()
     return Workload(
-      testDescription: "generated histories \(seeds), feed limit \(settings.feedLimit)",
+      testDescription: name,
       environment: [
         "FANOUT_FEED_LIMIT": "\(settings.feedLimit)", "FANOUT_OWN_POSTS": settings.includesOwnPosts ? "on" : "off",
       ],
       digest: sha256(ofLines: expected), registers: Set(records.map(\.event.assertion.key)).count, sliceSize: 2
     ) { deployment in
-      var random = SeededGenerator(seed: seeds.lowerBound)
+      var random = SeededGenerator(seed: seed)
       var records = inOrder + inOrder.filter { _ in Int.random(in: 0..<5, using: &random) == 0 }
       records.shuffle(using: &random)
       let encoder = EventEncoder()
