@@ -65,6 +65,8 @@ enum Connecting {
     // A server without TLS, or whose certificate is not trusted, won't be another by waiting; to a ping it is one that is away.
     let message = unsafe String(cString: PQerrorMessage(connection))
     if ["certificate", "does not support SSL"].contains(where: message.contains) { return false }
+    // Servers that are not what `target_session_attrs` asks for: a standby that is not the primary yet, say.
+    if ["session is ", "in hot standby mode"].contains(where: message.contains) { return true }
     switch unsafe withLists(of: asked, { unsafe PQpingParams($0, $1, 1) }) {
     case PQPING_REJECT, PQPING_NO_RESPONSE, nil: return true
     case PQPING_NO_ATTEMPT: return false

@@ -46,6 +46,8 @@ package final class Connection {
     unsafe PQfinish(handle)
   }
 
+  /// Whether the server has said that it can't serve. Behind the same address may be another by now, as after a failover.
+  private(set) var isSpent = false
   /// Whether the connection is known to be broken.
   var isLost: Bool { unsafe PQstatus(handle) != CONNECTION_OK }
   /// Whether a transaction is open, in whatever state.
@@ -156,7 +158,9 @@ package final class Connection {
       throw Failure.lost(unsafe String(cString: PQresultErrorMessage(result)))
     }
     let message = unsafe fanout_pq_primary_message(result).map { unsafe String(cString: $0) }
-    throw Failure.error(sqlState: unsafe String(cString: state), message: message ?? "")
+    let error = Failure.error(sqlState: unsafe String(cString: state), message: message ?? "")
+    if error.code == .unavailable { isSpent = true }
+    throw error
   }
 
   // MARK: Transactions

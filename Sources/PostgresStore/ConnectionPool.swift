@@ -1,8 +1,8 @@
 internal import FanoutStore
 private import Synchronization
 
-/// Connections to one address: each thread that asks at the same time gets one of its own. A broken one is not used again, so
-/// the next call connects anew.
+/// Connections to one address: each thread that asks at the same time gets one of its own. One that is broken, or leads to a
+/// server that can't serve, is not used again, so the next call connects anew.
 final class ConnectionPool: Sendable {
   private let address: String
   /// What a new connection is set up with.
@@ -54,7 +54,7 @@ final class ConnectionPool: Sendable {
   }
 
   private func giveBack(_ connection: Connection) {
-    if connection.isLost || !connection.isIdle { return }
+    if connection.isLost || connection.isSpent || !connection.isIdle { return }
     lock.withLock { _ in
       if unsafe idle.count < Self.kept { unsafe idle.append(connection) }
     }

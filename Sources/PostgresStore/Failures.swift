@@ -17,9 +17,12 @@ enum Failure {
     // Messages about values of a wrong form quote them.
     let reason = sqlState.hasPrefix("22") ? "" : ": \(message)"
     let remedy =
-      switch code {
-      case .schema: ". Run: fanout migrate --store with the same address"
-      case .refused where sqlState == "42501":
+      switch sqlState {
+      case _ where code == .schema: ". Run: fanout migrate --store with the same address"
+      case "53100": ". Free some space on its disk"
+      case "53300": ". Raise max_connections or the limit of the role or database, or use fewer --writers"
+      case "25006": ". It is a standby, or default_transaction_read_only is on"
+      case "42501":
         ". Deploy/postgres-roles.sql grants what workers and readers need; who migrates must own the schema or be "
           + "granted CREATE on it"
       default: ""
@@ -55,9 +58,10 @@ enum Failure {
 
   static func code(of sqlState: String) -> StoreError.Code {
     switch sqlState {
-    // Serialization failure, deadlock, lock timeout, statement timeout or cancellation, idle too long in a transaction.
-    case "40001", "40P01", "55P03", "57014", "25P03": .busy
-    // A server that became a standby.
+    // Serialization failure, deadlock, lock timeout, statement timeout or cancellation, too long in a transaction, idle or not, or
+    // with a snapshot.
+    case "40001", "40P01", "55P03", "57014", "25P03", "25P04", "72000": .busy
+    // A server that became a standby, or was set read-only.
     case "25006": .unavailable
     case "XX001", "XX002": .corrupt
     // No such table or column.
@@ -66,7 +70,9 @@ enum Failure {
       switch sqlState.prefix(2) {
       // Connection, resources, intervention of an operator, system errors, lost or unfinished transactions.
       case "08", "53", "57", "58", "40": .unavailable
-      case "22", "23", "54": .refusedValue
+      // Data of a wrong form, a broken constraint, beyond a limit, not in the view that it was written to, and what somebody's trigger
+      // raised.
+      case "22", "23", "54", "44", "P0": .refusedValue
       default: .refused
       }
     }

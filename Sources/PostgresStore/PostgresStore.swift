@@ -79,8 +79,10 @@ public final class PostgresStore: Store {
   private static let readerSession = "SET default_transaction_read_only = on"
   /// A commit must be durable when it returns, whatever the server's default: the offset that is committed to Kafka afterwards
   /// would not come back.
-  private static let writerSession =
-    "SET default_transaction_read_only = off; SET work_mem = '16MB'; SET synchronous_commit = on"
+  ///
+  /// Whether transactions may write is left as it is: a server that is set read-only, by hand or because its disk is nearly full, is
+  /// waited for.
+  private static let writerSession = "SET work_mem = '16MB'; SET synchronous_commit = on"
 
   // MARK: Migration
 

@@ -1,13 +1,16 @@
 internal import CSQLite
 package import FanoutStore
+private import Glibc
 internal import SocialEvents
-private import Synchronization
 
 /// An open database. Not Sendable: whoever holds it is the only one to use it.
 @safe
 package final class Connection {
   private let handle: OpaquePointer
+  private let path: String
   private var statements: [String: Statement] = [:]
+  /// Whether the file has been open before, so that what is wrong with it now may pass.
+  var hasWorked: Bool
 
   package enum Access {
     case readOnly
@@ -16,7 +19,8 @@ package final class Connection {
     case create
   }
 
-  package init(path: String, access: Access) throws(StoreError) {
+  /// - Parameter hasWorked: whether the file has been open before, so that what is wrong with it now may pass.
+  package init(path: String, access: Access, hasWorked: Bool = false) throws(StoreError) {
     let flags =
       switch access {
       case .readOnly: SQLITE_OPEN_READONLY
@@ -27,19 +31,24 @@ package final class Connection {
     var opened: OpaquePointer?
     // "Whether or not an error occurs when it is opened, resources associated with the database connection handle should be
     // released by passing it to sqlite3_close()" (sqlite3_open).
-    let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    var code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     guard let database = unsafe opened else {
       throw StoreError(.unavailable, "SQLite has no memory left to open \(path)")
     }
+    // A file that may not be written is opened for reading only, and stays so when that is mended.
+    if code == SQLITE_OK, access != .readOnly, unsafe sqlite3_db_readonly(database, "main") == 1 {
+      code = SQLITE_READONLY
+    }
     guard code == SQLITE_OK else {
-      let reason = unsafe String(cString: sqlite3_errmsg(database))
+      let failure = unsafe Failure(
+        path: path, code: code, reason: String(cString: sqlite3_errstr(code)),
+        systemError: sqlite3_system_errno(database), hasWorked: hasWorked)
       unsafe sqlite3_close_v2(database)
-      throw StoreError(
-        .cannotOpen,
-        "can't open the SQLite store \(path): \(reason). Check that the folder exists and may be written, or name another "
-          + "with --store sqlite:PATH.", nativeCode: Int(code))
+      throw failure.error
     }
     unsafe handle = database
+    self.path = path
+    self.hasWorked = hasWorked
   }
 
   deinit {
@@ -132,44 +141,17 @@ package final class Connection {
   }
 
   private func error(_ code: Int32) -> StoreError {
-    let reason = unsafe String(cString: sqlite3_errmsg(handle))
-    let native = Int(code)
-    return switch code & 0xFF {
-    case SQLITE_BUSY, SQLITE_LOCKED:
-      StoreError(.busy, "the SQLite store is locked by another process: \(reason)", nativeCode: native)
-    case SQLITE_FULL:
-      StoreError(.unavailable, "the disk of the SQLite store is full: \(reason). Free some space.", nativeCode: native)
-    case SQLITE_READONLY:
-      StoreError(
-        .unavailable, "the SQLite store can't be written: \(reason). Check its permissions and mount.",
-        nativeCode: native)
-    case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM, SQLITE_PROTOCOL:
-      StoreError(.unavailable, "the SQLite store can't be reached: \(reason)", nativeCode: native)
-    case SQLITE_CORRUPT, SQLITE_NOTADB:
-      StoreError(
-        .corrupt, "the SQLite store is damaged or not a database: \(reason). Move it away and replay into a new one.",
-        nativeCode: native)
-    case SQLITE_CONSTRAINT, SQLITE_TOOBIG, SQLITE_MISMATCH:
-      StoreError(.refusedValue, "the SQLite store refused a value: \(reason)", nativeCode: native)
-    default:
-      StoreError(.refused, "SQLite refused a statement: \(reason)", nativeCode: native)
-    }
-  }
-}
-
-/// A connection that several threads take turns to use.
-final class SharedConnection: Sendable {
-  private let lock = Mutex(())
-  // `Mutex<Connection>` can't lend its value to a closure that isn't Sendable. The lock above is what makes this safe: the
-  // connection is reached in `withLock` only.
-  private nonisolated(unsafe) let connection: Connection
-
-  init(_ connection: sending Connection) {
-    unsafe self.connection = connection
-  }
-
-  func withLock<T, Failure: Error>(_ body: (Connection) throws(Failure) -> T) throws(Failure) -> T {
-    try lock.withLock { (_) throws(Failure) -> T in unsafe try body(connection) }
+    let systemError =
+      switch code & 0xFF {
+      case SQLITE_IOERR, SQLITE_CANTOPEN: unsafe sqlite3_system_errno(handle)
+      // SQLite does not keep it for these, and most have none.
+      case SQLITE_CORRUPT: [EIO, ENXIO].contains(errno) ? errno : 0
+      default: Int32(0)
+      }
+    return unsafe Failure(
+      path: path, code: code, reason: String(cString: sqlite3_errmsg(handle)), systemError: systemError,
+      hasWorked: hasWorked
+    ).error
   }
 }
 

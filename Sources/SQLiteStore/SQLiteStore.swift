@@ -30,17 +30,51 @@ public final class SQLiteStore: Store {
   }
 
   private init(openingExisting path: String, access: Access, settings: StoreSettings?) throws(StoreError) {
-    let reader = try Connection(path: path, access: .readOnly)
-    reader.setBusyTimeout(milliseconds: Self.busyTimeout)
+    let reader = try Self.openReader(path, hasWorked: false)
+    let stored = try Self.check(reader, path, settings)
+    self.settings = stored
+    reader.hasWorked = true
+    self.reader = SharedConnection(reader) { () throws(StoreError) in try Self.openReader(path, hasWorked: true) }
+    if access == .readOnly {
+      writer = nil
+      return
+    }
+    let writer = try Self.openWriter(path, hasWorked: false)
+    writer.hasWorked = true
+    self.writer = SharedConnection(writer) { () throws(StoreError) in
+      let writer = try Self.openWriter(path, hasWorked: true)
+      // It may be another file by now.
+      _ = try Self.check(writer, path, stored)
+      return writer
+    }
+  }
+
+  private static func openReader(_ path: String, hasWorked: Bool) throws(StoreError) -> sending Connection {
+    let reader = try Connection(path: path, access: .readOnly, hasWorked: hasWorked)
+    reader.setBusyTimeout(milliseconds: busyTimeout)
     try reader.execute("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY")
-    let version = try Schema.version(of: reader)
+    return reader
+  }
+
+  private static func openWriter(_ path: String, hasWorked: Bool) throws(StoreError) -> sending Connection {
+    let writer = try Connection(path: path, access: .readWrite, hasWorked: hasWorked)
+    try prepareForWriting(writer)
+    try writer.execute(FeedWriter.temporaryTables)
+    return writer
+  }
+
+  /// - Returns: the settings that the store was made for.
+  private static func check(
+    _ database: Connection, _ path: String, _ settings: StoreSettings?
+  ) throws(StoreError) -> StoreSettings {
+    let version = try Schema.version(of: database)
     guard version == Schema.newest else {
       throw StoreError(
         .schema,
         "the store \(path) has schema version \(version), this program needs \(Schema.newest). "
           + "Run: fanout migrate --store sqlite:\(path)")
     }
-    let stored = try Schema.settings(of: reader)
+    let stored = try Schema.settings(of: database)
     if let settings, settings != stored {
       throw StoreError(
         .schema,
@@ -49,16 +83,7 @@ public final class SQLiteStore: Store {
           + "\(settings.includesOwnPosts ? "on" : "off"). Leave --feed-limit and --own-posts away, or replay into a new store."
       )
     }
-    self.settings = stored
-    self.reader = SharedConnection(reader)
-    writer = access == .readWrite ? SharedConnection(try Self.openWriter(path)) : nil
-  }
-
-  private static func openWriter(_ path: String) throws(StoreError) -> sending Connection {
-    let writer = try Connection(path: path, access: .readWrite)
-    try prepareForWriting(writer)
-    try writer.execute(FeedWriter.temporaryTables)
-    return writer
+    return stored
   }
 
   /// The write-ahead log may grow to about 64 MB: pages that several batches write go to the database file once.
@@ -104,7 +129,19 @@ public final class SQLiteStore: Store {
 
   private func write<T: Sendable>(_ body: (Connection) throws(StoreError) -> T) throws(StoreError) -> T {
     guard let writer else { throw StoreError(.refused, "the store was opened for reading only") }
-    return try writer.withLock { (database) throws(StoreError) -> T in try body(database) }
+    do throws(StoreError) {
+      return try writer.withConnection(body)
+    } catch {
+      if error.isOfFile { discardConnections() }
+      throw error
+    }
+  }
+
+  /// A file that fails may do so for good, as after its disk was away: it has to be opened anew. Both connections go, since SQLite
+  /// keeps a file open, and uses it again, until the last of a process has gone.
+  private func discardConnections() {
+    writer?.discard()
+    reader.discard()
   }
 
   public func commitFacts(_ batch: FactBatch) throws(StoreError) -> Int {
@@ -129,10 +166,15 @@ public final class SQLiteStore: Store {
 
   /// Each read sees one moment of the store, however many statements it takes.
   private func read<T: Sendable>(_ body: (ViewReader) throws(StoreError) -> T) throws(StoreError) -> T {
-    try reader.withLock { (database) throws(StoreError) -> T in
-      try database.beginReading()
-      defer { database.endReading() }
-      return try body(ViewReader(database: database, settings: settings))
+    do throws(StoreError) {
+      return try reader.withConnection { (database) throws(StoreError) -> T in
+        try database.beginReading()
+        defer { database.endReading() }
+        return try body(ViewReader(database: database, settings: settings))
+      }
+    } catch {
+      if error.isOfFile { discardConnections() }
+      throw error
     }
   }
 
@@ -159,7 +201,7 @@ public final class SQLiteStore: Store {
   }
 
   public func export(_ body: (ViewRow) throws -> Void) throws {
-    try reader.withLock { database in
+    try reader.lend { database in
       try database.beginReading()
       defer { database.endReading() }
       try ViewReader(database: database, settings: settings).export(body)

@@ -9,6 +9,9 @@ package import Testing
 @safe
 package final class OwnPostgres: Sendable {
   package let address: String
+  /// Its host and port, as they stand in an address.
+  package let place: String
+  private let port: UInt16
   private let folder: String
   /// A shell that waits for the end of this pipe, which comes with the end of the runner at the latest, and cleans up then.
   private nonisolated(unsafe) let cleaner: UnsafeMutablePointer<FILE>
@@ -25,7 +28,18 @@ package final class OwnPostgres: Sendable {
   /// - Parameters:
   ///   - rules: who may come in, as lines of `pg_hba.conf`; everybody, if there are none.
   ///   - tls: the files with the server's key and certificate; without them it has no TLS.
-  package init(rules: [String] = [], tls: (key: String, certificate: String)? = nil) throws {
+  package convenience init(rules: [String] = [], tls: (key: String, certificate: String)? = nil) throws {
+    let rules = rules.isEmpty ? ["host all all 127.0.0.1/32 trust"] : rules
+    try self.init(Self.making, [rules.map { $0 + "\n" }.joined(), tls?.key ?? "", tls?.certificate ?? ""])
+  }
+
+  /// Makes and starts a server that follows another, whose rules must let it (`host replication all …`).
+  package convenience init(standbyOf primary: OwnPostgres) throws {
+    try self.init(Self.following, ["\(primary.port)"])
+  }
+
+  /// - Parameter words: what the script finds as `$3` and so on; `$2` is the port.
+  private init(_ making: String, _ words: [String]) throws {
     let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
     let number = Self.count.add(1, ordering: .relaxed).newValue
     folder = "\(parent)/fanout-pg-\(getpid())-\(number)"
@@ -34,10 +48,10 @@ package final class OwnPostgres: Sendable {
       throw ServerFailure(description: "no shell can be started")
     }
     unsafe self.cleaner = cleaner
-    let port = try Self.freePort()
-    address = "postgres://postgres@127.0.0.1:\(port)/postgres"
-    let rules = rules.isEmpty ? ["host all all 127.0.0.1/32 trust"] : rules
-    try run(Self.making, "\(port)", rules.map { $0 + "\n" }.joined(), tls?.key ?? "", tls?.certificate ?? "")
+    port = try Self.freePort()
+    place = "127.0.0.1:\(port)"
+    address = "postgres://postgres@\(place)/postgres"
+    try run("\(making)\n\(Self.starting)", ["\(port)"] + words)
   }
 
   deinit { stop() }
@@ -57,15 +71,24 @@ package final class OwnPostgres: Sendable {
 
   /// Starts it again after a crash, on the same port and with the same data.
   package func start() throws {
-    try run("$as pg_ctl start -w -t 120 -l \"$folder/log\"")
+    try run(Self.starting)
+  }
+
+  /// Has it let nobody in any more, and stop when the last connection ends.
+  package func beginToStop() throws {
+    try run("$as pg_ctl stop -m smart -W")
+  }
+
+  /// Makes a standby the primary.
+  package func promote() throws {
+    try run("$as pg_ctl promote -w -t 60")
   }
 
   // MARK: Shell
 
   /// A server may not run as root, so root runs it as `postgres`. Its statements must not wait for each other longer than tests do.
   private static let making = """
-    mkdir -m 700 "$folder"
-    [ "$(id -u)" != 0 ] || chown postgres "$folder"
+    \(makingFolder)
     $as initdb --auth=trust --no-sync -E UTF8 --locale=C -U postgres
     printf '%s' "$3" >"$PGDATA/pg_hba.conf"
     cat >>"$PGDATA/postgresql.conf" <<END
@@ -86,6 +109,20 @@ package final class OwnPostgres: Sendable {
       [ "$(id -u)" != 0 ] || chown postgres "$PGDATA/server.key" "$PGDATA/server.crt"
       echo 'ssl = on' >>"$PGDATA/postgresql.conf"
     fi
+    """
+
+  private static let following = """
+    \(makingFolder)
+    $as pg_basebackup -h 127.0.0.1 -p "$3" -U postgres -D "$PGDATA" -R -X stream -c fast --no-sync
+    echo "port = $2" >>"$PGDATA/postgresql.conf"
+    """
+
+  private static let makingFolder = """
+    mkdir -m 700 "$folder"
+    [ "$(id -u)" != 0 ] || chown postgres "$folder"
+    """
+
+  private static let starting = """
     $as pg_ctl start -w -t 120 -l "$folder/log"
     """
 
@@ -113,7 +150,7 @@ package final class OwnPostgres: Sendable {
   }
 
   /// Not `Process`: its end is noticed by the closing of a socket, which a server would inherit and keep open.
-  private func run(_ script: String, _ words: String...) throws {
+  private func run(_ script: String, _ words: [String] = []) throws {
     let status = unsafe system(Self.shell("set -e; cd /\n\(script)", [folder] + words) + "\n")
     if status != 0 { throw ServerFailure(description: "PostgreSQL in \(folder): status \(status) of: \(script)") }
   }

@@ -26,7 +26,8 @@ extension Command {
       SIGTERM or SIGINT: finishes the batch at hand, commits, leaves the group, and exits 0. Another, a second or
       more later, ends it at once.
       Start as many as there are partitions; they share the work. Brokers or a store that are away are waited for, also at
-      the start, except with --until-caught-up.
+      the start, except with --until-caught-up. What waiting does not mend, such as a wrong password or a file that may
+      not be written, ends a worker at its start.
       """,
     options: [
       .store, .brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix, .group, .feedLimit, .ownPosts, .sliceSize,

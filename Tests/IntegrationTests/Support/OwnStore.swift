@@ -7,6 +7,8 @@ import Testing
 enum StoreKind: Sendable, CustomTestStringConvertible {
   /// A file in the deployment's folder.
   case sqlite
+  /// That file.
+  case sqliteAt(String)
   /// A schema on the server that tests share.
   case postgres
   /// The database of that address.
@@ -17,7 +19,7 @@ enum StoreKind: Sendable, CustomTestStringConvertible {
 
   var testDescription: String {
     switch self {
-    case .sqlite: "SQLite"
+    case .sqlite, .sqliteAt: "SQLite"
     case .postgres, .postgresAt: "PostgreSQL"
     }
   }
@@ -37,6 +39,9 @@ final class OwnStore: Sendable {
     switch kind {
     case .sqlite:
       let path = folder.newFile("store.db")
+      option = "sqlite:\(path)"
+      place = .file(path)
+    case .sqliteAt(let path):
       option = "sqlite:\(path)"
       place = .file(path)
     case .postgres:
