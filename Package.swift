@@ -86,3 +86,10 @@ let package = Package(
       swiftSettings: strict),
   ]
 )
+
+// What Thread Sanitizer needs to see all threads and locks: see Deploy/sanitize.sh.
+if Context.environment["FANOUT_SANITIZE"] == "thread" {
+  package.targets.append(
+    .target(name: "CThreadSanitizer", path: "Tests/CThreadSanitizer", publicHeadersPath: "."))
+  package.targets.first { $0.name == "Kafka" }?.dependencies.append("CThreadSanitizer")
+}

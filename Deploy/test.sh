@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks formatting, builds everything, and runs all tests.
 #
-#   Deploy/test.sh                       everything
+#   Deploy/test.sh                       everything, also under Address and Thread Sanitizer
 #   Deploy/test.sh --filter EmitTests    what `swift test` takes
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
@@ -108,6 +108,10 @@ grep 'SKIPPED' "$temp/tests.log" || true
 grep -qE 'Test run with [1-9]' "$temp/tests.log" || fail "no test was run"
 if [[ ${CI:-} == true && -n ${FANOUT_TEST_SHARED:-} ]] && ((needless > 0)); then
   fail "$needless tests were skipped, although ../shared is there"
+fi
+if (($# == 0)); then
+  step "Sanitizers"
+  Deploy/sanitize.sh
 fi
 [[ $formatting == clean ]] || fail "all tests passed, but the formatting is not as .swift-format says; see above"
 echo "PASSED, $skipped skipped"

@@ -197,7 +197,7 @@ struct RedriveTests {
     try deployment.send((0..<count).map { deployment.deadFollow("u\($0)", $0 % 50 == 0 ? "not-json" : "refused") })
     try await deployment.run(["dead-letters", "redrive", "--reason", "not-json"])
     #expect(try deployment.followers().count == 12)
-    let redrive = try deployment.start(["dead-letters", "redrive", "--all", "--rate", "100"])
+    let redrive = try deployment.start(["dead-letters", "redrive", "--all", "--rate", "40"])
     try await eventually("some are noted as redriven", else: redrive.report) {
       #expect(redrive.isRunning, "\(redrive.report)")
       return try await deployment.listedLetters().count < 500
