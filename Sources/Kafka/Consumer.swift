@@ -85,6 +85,8 @@ internal import Synchronization
         ("partition.assignment.strategy", "range"),
         ("enable.auto.commit", commitsStoredOffsets ? "true" : "false"), ("auto.commit.interval.ms", "1000"),
         ("session.timeout.ms", "45000"), ("heartbeat.interval.ms", "3000"), ("allow.auto.create.topics", "false"),
+        // New partitions are found by it; at the default of five minutes they would lie unread for so long.
+        ("topic.metadata.refresh.interval.ms", "30000"),
         // A broker with news answers at once; the wait delays only partitions that join meanwhile. The rest bounds what is
         // fetched ahead: answers come compressed and are several times as large in memory, and the limit of the queue is only
         // looked at between answers, so small ones keep the whole to some 20 MB.

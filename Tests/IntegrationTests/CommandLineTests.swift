@@ -138,4 +138,13 @@ struct CommandLineTests {
     dev.signal(SIGINT)
     #expect(try await dev.end() == 0, "\(dev.report)")
   }
+
+  @Test(
+    "a secret that was mistyped is not repeated",
+    arguments: ["sasl.password:TOPSECRET", "sasl.passwordTOPSECRET", "TOPSECRET"])
+  func mistypedSecret(property: String) async throws {
+    let result = try await Fanout.run(["lag", "--kafka", property], in: TestFolder(), expecting: 2)
+    #expect(result.error.contains("--kafka takes NAME=VALUE"), "\(result.error)")
+    #expect(!(result.output + result.error).contains("TOPSECRET"), "\(result.error)")
+  }
 }

@@ -334,7 +334,8 @@ extension ConsumeLoop: RebalanceHandler {
     defer { awakeSince = .now }
     let isDone = finishWork(consumer)
     do {
-      try consumer.commitStored(timeoutMilliseconds: 5000)
+      let left = shared.stop?.leave.millisecondsFromNow ?? 5000
+      try consumer.commitStored(timeoutMilliseconds: min(5000, max(100, left)))
     } catch {
       log.warning("committing before partitions are given up: \(error); their next owner repeats some records")
     }

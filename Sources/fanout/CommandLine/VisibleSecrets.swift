@@ -7,7 +7,9 @@ extension Arguments {
       complain("\(what) is among the arguments, where every user of this machine can read it; \(remedy)")
     }
     for text in visible(.kafka) {
-      let name = String(text.prefix { $0 != "=" })
+      // Without a "=" nobody knows where a name ends and a secret begins.
+      guard let equals = text.firstIndex(of: "=") else { continue }
+      let name = String(text[..<equals])
       if ClientConfiguration.isSecret(property: name) { warn(name, "put it into a file and give that as --kafka-file") }
     }
     if visible(.store).contains(where: { (try? StoreAddress($0))?.hasPassword == true }) {
