@@ -11,6 +11,10 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+let commandParts: [Target.Dependency] = ["FanoutWorker", "FanoutProducer", "PostgresStore", "SQLiteStore"]
+/// What fuzzers reach.
+let fuzzed: [Target.Dependency] = ["fanout", "FanoutStore", "FanoutWorker", "Kafka", "PostgresStore", "SocialEvents"]
+
 let package = Package(
   name: "fanout",
   products: [
@@ -47,12 +51,13 @@ let package = Package(
 
     .target(
       name: "FanoutWorker", dependencies: ["SocialEvents", "Kafka", "FanoutStore"], swiftSettings: strict),
-    .executableTarget(
-      name: "fanout", dependencies: ["FanoutWorker", "FanoutProducer", "PostgresStore", "SQLiteStore"],
-      swiftSettings: strict),
+    .executableTarget(name: "fanout", dependencies: commandParts, swiftSettings: strict),
 
     .testTarget(
       name: "SocialEventsTests", dependencies: ["SocialEvents"], exclude: ["Corpus"], swiftSettings: strict),
+    // What the fuzzers of Deploy/fuzz.sh check, on the inputs that are kept.
+    .testTarget(
+      name: "FuzzingTests", dependencies: fuzzed, exclude: ["Corpus", "FuzzerEntry.swift"], swiftSettings: strict),
     .testTarget(name: "KafkaTests", dependencies: ["Kafka"], swiftSettings: strict),
     .testTarget(
       name: "FanoutWorkerTests", dependencies: ["FanoutWorker", "Kafka", "SocialEvents"], swiftSettings: strict),
@@ -92,4 +97,17 @@ if Context.environment["FANOUT_SANITIZE"] == "thread" {
   package.targets.append(
     .target(name: "CThreadSanitizer", path: "Tests/CThreadSanitizer", publicHeadersPath: "."))
   package.targets.first { $0.name == "Kafka" }?.dependencies.append("CThreadSanitizer")
+}
+
+// The fuzzers of Deploy/fuzz.sh. The entry point of their program is libFuzzer's, and a program can only link the command as a
+// library.
+if Context.environment["FANOUT_FUZZ"] == "1" {
+  package.products = []
+  package.targets.removeAll { $0.type == .test || $0.name == "fanout" }
+  package.targets += [
+    .target(name: "fanout", dependencies: commandParts, exclude: ["Program.swift"], swiftSettings: strict),
+    .executableTarget(
+      name: "fuzz", dependencies: fuzzed, path: "Tests/FuzzingTests", exclude: ["Corpus", "CorpusTests.swift"],
+      swiftSettings: strict),
+  ]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks formatting, builds everything, and runs all tests.
 #
-#   Deploy/test.sh                       everything, also under Address and Thread Sanitizer
+#   Deploy/test.sh                       everything, also under Address and Thread Sanitizer, and the fuzzers for a while
 #   Deploy/test.sh --filter EmitTests    what `swift test` takes
 #
 # With ../shared beside the checkout (or FANOUT_TEST_SHARED naming it) also on a real Kafka, which is started for the purpose,
@@ -112,6 +112,8 @@ fi
 if (($# == 0)); then
   step "Sanitizers"
   Deploy/sanitize.sh
+  step "Fuzzers"
+  Deploy/fuzz.sh
 fi
 [[ $formatting == clean ]] || fail "all tests passed, but the formatting is not as .swift-format says; see above"
 echo "PASSED, $skipped skipped"

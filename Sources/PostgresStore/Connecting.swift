@@ -1,9 +1,9 @@
 internal import CPostgres
-internal import FanoutStore
+package import FanoutStore
 private import Glibc
 
 /// How connections are made, and what it means when that fails.
-enum Connecting {
+package enum Connecting {
   /// Of two values for one parameter the last holds: what stands before `dbname` is a default that the address can change.
   private static func parameters(_ address: String) -> [(name: String, value: String)] {
     [
@@ -18,7 +18,7 @@ enum Connecting {
   }
 
   /// libpq's own message about an address that it can't parse may quote a part of it, and that part may be the password.
-  static func checkForm(of address: String) throws(StoreError) {
+  package static func checkForm(of address: String) throws(StoreError) {
     var message: UnsafeMutablePointer<CChar>?
     guard let options = unsafe PQconninfoParse(address, &message) else {
       unsafe PQfreemem(message)
@@ -34,25 +34,28 @@ enum Connecting {
   ///
   /// A password with characters that should have been percent-encoded is read as a host, a port or a parameter, and quoted
   /// as such.
-  static func withoutSecrets(_ message: String, of address: String) -> String {
-    var secrets: [Substring] = []
-    if let scheme = address.firstRange(of: "://") {
+  package static func withoutSecrets(_ message: String, of address: String) -> String {
+    // By scalars, as libpq takes it apart by bytes: "@" and a combining character after it are one `Character`.
+    let address = address.unicodeScalars
+    var secrets: [Substring.UnicodeScalarView] = []
+    if let scheme = address.firstRange(of: "://".unicodeScalars) {
       let rest = address[scheme.upperBound...]
       if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
         secrets.append(rest[rest.index(after: colon)..<at])
       }
     }
-    for parameter in address.split(whereSeparator: { "?& ".contains($0) }) {
+    for parameter in address.split(whereSeparator: { "?& ".unicodeScalars.contains($0) }) {
       let parts = parameter.split(separator: "=", maxSplits: 1)
-      if parts.count == 2, parts[0].hasSuffix("password") { secrets.append(parts[1]) }
+      if parts.count == 2, String(parts[0]).hasSuffix("password") { secrets.append(parts[1]) }
     }
-    let pieces = secrets.flatMap { $0.split { "@/?:&=#[],' ".contains($0) } }
-    var text = message
-    for piece in Set(secrets + pieces).sorted(by: { $0.utf8.count > $1.utf8.count }) {
+    let pieces = secrets.flatMap { $0.split { "@/?:&=#[],' ".unicodeScalars.contains($0) } }
+    var text = message.unicodeScalars
+    for piece in (secrets + pieces).sorted(by: { $0.count > $1.count }) {
       // A single letter is in every message; only where it is quoted does it tell anything.
-      text = piece.utf8.count > 2 ? text.replacing(piece, with: "…") : text.replacing("\"\(piece)\"", with: "\"…\"")
+      let (shown, hidden) = piece.count > 2 ? (String(piece), "…") : ("\"\(piece)\"", "\"…\"")
+      text = text.replacing(shown.unicodeScalars, with: hidden.unicodeScalars)
     }
-    return text
+    return String(text)
   }
 
   /// Whether what kept a connection from being made may pass by itself: a server that is away, starts or has no room, and not

@@ -13,12 +13,10 @@ extension Span<UInt8> {
     var at = 0
     while at <= count - 8 {
       let word = word(at: at)
-      // Adding one carries a DEL into the top bit; below it nothing carries into the next byte, as no top bit is set there.
-      if (word | word.bytes(lessThan: 0x21) | (word & ~UInt64(repeating: 0x80)) &+ UInt64(repeating: 1))
-        & UInt64(repeating: 0x80) != 0
-      {
-        return false
-      }
+      let top = UInt64(repeating: 0x80)
+      // Adding one carries a DEL into the top bit, and nothing into the next byte, as no top bit is set.
+      let afterLast = (word & ~top) &+ UInt64(repeating: 1)
+      if (word | word.bytes(lessThan: 0x21) | afterLast) & top != 0 { return false }
       at += 8
     }
     while at < count {

@@ -3,11 +3,6 @@ internal import Kafka
 
 @main
 enum Program {
-  static let commands: [Command] =
-    [.demo, .dev, .topicsCreate, .topicsCheck, .emit, .worker, .replay] + [
-      .show, .dump, .digest, .lag, .deadLettersList, .deadLettersShow, .deadLettersRedrive, .deadLettersDiscard,
-    ] + [.migrate, .bench]
-
   static func main() {
     exit(run(CommandLine.arguments.dropFirst()).rawValue)
   }
@@ -16,16 +11,16 @@ enum Program {
     do {
       let help: Set<String> = ["--help", "-h", "help"]
       guard let first = words.first else {
-        note(Help.overview(commands))
+        note(Help.overview(Command.all))
         return .wrongUsage
       }
       if help.contains(first), words.count == 1 {
-        Output().line(Help.overview(commands))
+        Output().line(Help.overview(Command.all))
         return .done
       }
       let asked = help.contains(first) ? words.dropFirst() : words
       guard let (command, rest) = find(asked) else {
-        let longer = commands.map(\.name).filter { $0.hasPrefix(first + " ") }
+        let longer = Command.all.map(\.name).filter { $0.hasPrefix(first + " ") }
         let hint = longer.isEmpty ? "See: fanout --help" : "There is: \(longer.joined(separator: ", "))"
         throw UsageError("there is no command \"\(first)\". \(hint)")
       }
@@ -50,7 +45,7 @@ enum Program {
   private static func find(_ words: ArraySlice<String>) -> (Command, ArraySlice<String>)? {
     for count in [2, 1] where words.count >= count {
       let name = words.prefix(count).joined(separator: " ")
-      if let command = commands.first(where: { $0.name == name }) { return (command, words.dropFirst(count)) }
+      if let command = Command.all.first(where: { $0.name == name }) { return (command, words.dropFirst(count)) }
     }
     return nil
   }

@@ -130,6 +130,21 @@ struct DecoderReasonTests {
     #expect(error == InvalidEvent(.illTypedMember, "\(name) is not UTF-8"))
   }
 
+  @Test("a byte that can't stand alone in UTF-8 is found wherever it stands, and beside others", arguments: 0x80...0xFF)
+  func oddByte(_ byte: UInt8) {
+    for length in 1...3 {
+      for place in 0...17 - length {
+        var value = Array("/a-source-of-ours".utf8)
+        // Continuations of nothing, or beginnings without an end.
+        for offset in 0..<length { value[place + offset] = byte }
+        var record = Record.binary(#"{"actor":"a","target":"b"}"#, changes: ["ce_source": nil])
+        record.headers.append(("ce_source", value))
+        let error = #expect(throws: InvalidEvent.self) { try record.decoded() }
+        #expect(error == InvalidEvent(.illTypedMember, "source is not UTF-8"))
+      }
+    }
+  }
+
   @Test("extra may have 4096 bytes and no more")
   func extraLimit() throws {
     for (length, expected) in [(4096, nil), (4097, InvalidEvent.Reason.extraTooLarge)] {

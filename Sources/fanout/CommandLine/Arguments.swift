@@ -1,15 +1,18 @@
 private import Glibc
 
 /// The options and operands that a command was given, from the command line and the environment.
-struct Arguments: Sendable {
+package struct Arguments: Sendable {
   private var values: [String: [String]] = [:]
-  private(set) var operands: [String] = []
+  package private(set) var operands: [String] = []
   /// The options among the arguments; the others come from variables.
   private var visible: Set<String> = []
   private let command: Command
 
+  /// - Parameter variables: the environment.
   /// - Throws: `UsageError` that names the option at fault.
-  init(_ words: ArraySlice<String>, for command: Command) throws {
+  package init(
+    _ words: ArraySlice<String>, for command: Command, variables: (String) -> String? = Arguments.variable
+  ) throws {
     self.command = command
     let known = Dictionary(command.options.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
     var rest = words
@@ -49,27 +52,27 @@ struct Arguments: Sendable {
     }
     visible = Set(values.keys)
     for option in command.options where values[option.name] == nil {
-      guard let variable = unsafe getenv(option.variable) else { continue }
-      let text = unsafe String(cString: variable)
-      if text.isEmpty { continue }
+      guard let text = variables(option.variable), !text.isEmpty else { continue }
       values[option.name] = option.isRepeatable ? text.split(separator: ";").map(String.init) : [text]
     }
   }
 
-  func optional(_ option: Option) -> String? { values[option.name]?.last ?? option.standard }
-  func all(_ option: Option) -> [String] { values[option.name] ?? [] }
+  package static func variable(_ name: String) -> String? { unsafe getenv(name).map { unsafe String(cString: $0) } }
+
+  package func optional(_ option: Option) -> String? { values[option.name]?.last ?? option.standard }
+  package func all(_ option: Option) -> [String] { values[option.name] ?? [] }
 
   /// The values of an option that stand among the arguments, where every user of the machine can read them.
   func visible(_ option: Option) -> [String] { visible.contains(option.name) ? all(option) : [] }
 
-  func string(_ option: Option) throws -> String {
+  package func string(_ option: Option) throws -> String {
     guard let value = optional(option) else {
       throw UsageError("--\(option.name) is missing (or \(option.variable)). See: fanout \(command.name) --help")
     }
     return value
   }
 
-  func flag(_ option: Option) throws -> Bool {
+  package func flag(_ option: Option) throws -> Bool {
     switch optional(option) {
     case nil, "false", "0", "off", "no": return false
     case "true", "1", "on", "yes": return true
@@ -77,14 +80,14 @@ struct Arguments: Sendable {
     }
   }
 
-  func number(_ option: Option, in range: ClosedRange<Int>) throws -> Int {
+  package func number(_ option: Option, in range: ClosedRange<Int>) throws -> Int {
     guard let number = try optionalNumber(option, in: range) else {
       throw UsageError("--\(option.name) is missing (or \(option.variable))")
     }
     return number
   }
 
-  func optionalNumber(_ option: Option, in range: ClosedRange<Int>) throws -> Int? {
+  package func optionalNumber(_ option: Option, in range: ClosedRange<Int>) throws -> Int? {
     guard let text = optional(option) else { return nil }
     guard let number = Int(text), range.contains(number) else {
       let bounds =

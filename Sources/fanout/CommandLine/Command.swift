@@ -1,5 +1,5 @@
 /// How a command ended (SPEC 8).
-enum ExitCode: Int32, Sendable {
+package enum ExitCode: Int32, Sendable {
   case done = 0
   case failed = 1
   case wrongUsage = 2
@@ -7,8 +7,8 @@ enum ExitCode: Int32, Sendable {
 }
 
 /// The user's mistake: what was wrong and what to do.
-struct UsageError: Error, CustomStringConvertible {
-  let description: String
+package struct UsageError: Error, CustomStringConvertible {
+  package let description: String
 
   init(_ description: String) {
     self.description = description
@@ -16,8 +16,8 @@ struct UsageError: Error, CustomStringConvertible {
 }
 
 /// Something that could not be done: what and why.
-struct CommandFailure: Error, CustomStringConvertible {
-  let description: String
+package struct CommandFailure: Error, CustomStringConvertible {
+  package let description: String
 
   init(_ description: String) {
     self.description = description
@@ -25,15 +25,15 @@ struct CommandFailure: Error, CustomStringConvertible {
 }
 
 /// A command of the program: `fanout NAME …`.
-struct Command: Sendable {
+package struct Command: Sendable {
   /// One or two words.
-  let name: String
+  package let name: String
   /// What follows the name, besides options.
   var operands = ""
   /// One line for the list of commands.
   let summary: String
   /// Further paragraphs for the command's own help.
   var details = ""
-  let options: [Option]
+  package let options: [Option]
   let run: @Sendable (Arguments) throws -> ExitCode
 }

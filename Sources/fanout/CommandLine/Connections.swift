@@ -1,15 +1,15 @@
-internal import FanoutStore
-internal import FanoutWorker
+package import FanoutStore
+package import FanoutWorker
 private import Glibc
-internal import Kafka
-internal import SocialEvents
+package import Kafka
+package import SocialEvents
 
 /// Makes of a command's options what they stand for.
 extension Arguments {
-  func topics() throws -> Topics { Topics(prefix: try string(.topicPrefix)) }
+  package func topics() throws -> Topics { Topics(prefix: try string(.topicPrefix)) }
 
   /// - Parameter log: receives what the Kafka client has to say.
-  func kafka(log: Log? = nil) throws -> ClientConfiguration {
+  package func kafka(log: Log? = nil) throws -> ClientConfiguration {
     var properties = try optional(.kafkaFile).map { try SecretFile.properties($0, for: .kafkaFile) } ?? []
     for text in all(.kafka) {
       guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
@@ -36,7 +36,7 @@ extension Arguments {
     return configuration
   }
 
-  func log() throws -> Log {
+  package func log() throws -> Log {
     let name = try string(.logLevel)
     guard let level = Log.Level(name: name) else {
       throw UsageError("--log-level must be debug, info, warning or error, not \"\(name)\"")
@@ -46,7 +46,7 @@ extension Arguments {
     }
   }
 
-  func storeAddress() throws -> StoreAddress { try StoreAddress(try string(.store)) }
+  package func storeAddress() throws -> StoreAddress { try StoreAddress(try string(.store)) }
 
   /// The path of `--store sqlite:PATH`, for what has a file of its own.
   func storePath() throws -> String {
@@ -57,7 +57,7 @@ extension Arguments {
   }
 
   /// The settings that were asked for; nil if none was, which takes a store as it is.
-  func settings() throws -> StoreSettings? {
+  package func settings() throws -> StoreSettings? {
     let limit = try optionalNumber(.feedLimit, in: 1...1_000_000)
     let ownPosts: Bool?
     switch optional(.ownPosts) {
@@ -76,7 +76,7 @@ extension Arguments {
     try storeAddress().open(access, settings: try settings())
   }
 
-  func workerConfiguration(kafka: ClientConfiguration, group: String) throws -> WorkerConfiguration {
+  package func workerConfiguration(kafka: ClientConfiguration, group: String) throws -> WorkerConfiguration {
     var configuration = WorkerConfiguration(kafka: kafka, topics: try topics(), group: group)
     configuration.sliceSize = try number(.sliceSize, in: 1...1_000_000)
     configuration.maxInFlight = try number(.maxInFlight, in: 3...10_000_000)

@@ -1,7 +1,7 @@
 internal import SocialEvents
 
 /// A JSON object on one line, its members in the order in which they are added.
-struct JSONLine {
+package struct JSONLine {
   private var bytes: [UInt8] = Array("{".utf8)
 
   func member(_ name: String, _ value: String) -> JSONLine { adding(name) { appendJSONString(value, to: &$0) } }
@@ -11,7 +11,7 @@ struct JSONLine {
   /// A member whose value is JSON already.
   func raw(_ name: String, _ json: String) -> JSONLine { adding(name) { $0.append(contentsOf: json.utf8) } }
 
-  var closed: String { String(decoding: bytes + [UInt8(ascii: "}")], as: UTF8.self) }
+  package var closed: String { String(decoding: bytes + [UInt8(ascii: "}")], as: UTF8.self) }
 
   private func adding(_ name: String, _ value: (inout [UInt8]) -> Void) -> JSONLine {
     var copy = self

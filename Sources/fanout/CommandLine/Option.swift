@@ -1,14 +1,14 @@
 /// An option of a command, which is also an environment variable: `--feed-limit` is `FANOUT_FEED_LIMIT`.
-struct Option: Sendable {
-  let name: String
+package struct Option: Sendable {
+  package let name: String
   /// What stands for the value in help; nil for a switch.
-  let placeholder: String?
+  package let placeholder: String?
   let help: String
   var standard: String?
   /// May be given more than once; in the variable, values are separated by semicolons.
   var isRepeatable = false
 
-  var variable: String {
+  package var variable: String {
     "FANOUT_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
   }
 

@@ -1,11 +1,11 @@
 private import Glibc
 
 /// A file with secrets. What is wrong with it is said by its name, and never with anything that is in it.
-enum SecretFile {
+package enum SecretFile {
   private static let longest = 1 << 16
 
   /// The one secret of a file: its first line, since editors end a line that nobody meant to be a part of it.
-  static func password(_ path: String, for option: Option) throws -> String {
+  package static func password(_ path: String, for option: Option) throws -> String {
     guard let secret = lines(try read(path, for: option)).first ?? nil, !secret.isEmpty else {
       throw UsageError("--\(option.name): \(path) must hold the secret on its first line, as UTF-8")
     }
@@ -13,7 +13,7 @@ enum SecretFile {
   }
 
   /// Properties, one `NAME=VALUE` a line, as in the files of Kafka's own tools. Lines that begin with # don't count.
-  static func properties(_ path: String, for option: Option) throws -> [(name: String, value: String)] {
+  package static func properties(_ path: String, for option: Option) throws -> [(name: String, value: String)] {
     var properties: [(name: String, value: String)] = []
     for (index, line) in lines(try read(path, for: option)).enumerated() {
       let text = line.map { trimmed($0[...]) }

@@ -3,7 +3,7 @@ internal import PostgresStore
 internal import SQLiteStore
 
 /// What `--store` names.
-enum StoreAddress {
+package enum StoreAddress {
   /// The path of a SQLite file.
   case sqlite(path: String)
   /// A `postgres://` or `postgresql://` URI.
@@ -13,7 +13,7 @@ enum StoreAddress {
     case readOnly, readWrite
   }
 
-  init(_ text: String) throws {
+  package init(_ text: String) throws {
     let scheme = "sqlite:"
     if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
       self = .postgres(uri: text)
@@ -21,7 +21,8 @@ enum StoreAddress {
       self = .sqlite(path: String(text.dropFirst(scheme.count)))
     } else {
       // What is meant for a server may hold a password.
-      let shown = text.contains("@") || text.contains("password") ? "" : ", not \"\(text)\""
+      let isSecret = text.unicodeScalars.contains("@") || text.contains("password")
+      let shown = isSecret ? "" : ", not \"\(text)\""
       throw UsageError("--store must be sqlite:PATH or postgres://USER@HOST/DATABASE\(shown)")
     }
   }
@@ -62,28 +63,34 @@ enum StoreAddress {
   }
 
   /// What `--store` takes to name it once more; of an address with a password only as much as is no secret.
-  var option: String {
+  package var option: String {
     switch self {
     case .sqlite(let path): "sqlite:\(path)"
     case .postgres(let uri): hasPassword ? name : uri
     }
   }
 
+  // By scalars, as libpq takes it apart by bytes: "@" and a combining character after it are one `Character`.
+
   /// Whether the address seems to hold a password.
   var hasPassword: Bool {
     guard case .postgres(let uri) = self else { return false }
-    let user = uri.drop { $0 != "/" }.prefix { $0 != "@" }
-    return uri.contains("password=") || uri.contains("@") && user.contains(":")
+    let scalars = uri.unicodeScalars
+    let user = scalars.drop { $0 != "/" }.prefix { $0 != "@" }
+    return scalars.firstRange(of: "password=".unicodeScalars) != nil || scalars.contains("@") && user.contains(":")
   }
 
   /// How messages call the store: a path, or the server and database without user, password and parameters.
-  var name: String {
+  package var name: String {
     switch self {
     case .sqlite(let path): return path
     case .postgres(let uri):
+      let scalars = uri.unicodeScalars
       // The last one, as a password may hold what should have been percent-encoded.
-      guard let at = uri.lastIndex(of: "@") else { return String(uri.prefix { $0 != "?" }) }
-      return "postgres://" + uri[uri.index(after: at)...].prefix { $0 != "?" }
+      guard let at = scalars.lastIndex(of: "@") else { return String(scalars.prefix { $0 != "?" }) }
+      // So may one among the parameters; then it can't be told where the server's name is.
+      if scalars[..<at].firstRange(of: "password=".unicodeScalars) != nil { return "postgres://…" }
+      return "postgres://" + String(scalars[scalars.index(after: at)...].prefix { $0 != "?" })
     }
   }
 }

@@ -1,4 +1,4 @@
-internal import FanoutStore
+package import FanoutStore
 internal import SocialEvents
 
 extension Option {
@@ -88,19 +88,19 @@ extension Command {
 }
 
 /// Where the next page begins, as text: the parts joined by "/", with "%" and "/" in them written as "%25" and "%2F".
-enum Cursor {
-  static func text(_ item: FeedItem) -> String {
+package enum Cursor {
+  package static func text(_ item: FeedItem) -> String {
     join([String(item.publishedAt.microseconds), item.post.author.string, item.post.id.string])
   }
 
-  static func text(_ subject: Subject) -> String {
+  package static func text(_ subject: Subject) -> String {
     switch subject {
     case .user(let user): join([user.string])
     case .post(let post): join([post.author.string, post.id.string])
     }
   }
 
-  static func feedItem(_ text: String) throws -> FeedItem {
+  package static func feedItem(_ text: String) throws -> FeedItem {
     let parts = split(text)
     guard parts.count == 3, let time = Int64(parts[0]), let author = try? UserID(parts[1]),
       let post = try? PostID(parts[2])
@@ -108,12 +108,12 @@ enum Cursor {
     return FeedItem(publishedAt: Timestamp(microseconds: time), post: Post(author: author, id: post))
   }
 
-  static func feedback(_ text: String) throws -> FeedbackPosition {
+  package static func feedback(_ text: String) throws -> FeedbackPosition {
     guard let position = FeedbackPosition(id: text) else { throw wrong(text) }
     return position
   }
 
-  static func subject(_ text: String, _ relation: Relation) throws -> Subject {
+  package static func subject(_ text: String, _ relation: Relation) throws -> Subject {
     let parts = split(text)
     let isPost = relation.isByActor && relation.kind != .follow
     guard parts.count == (isPost ? 2 : 1), let user = try? UserID(parts[0]) else { throw wrong(text) }

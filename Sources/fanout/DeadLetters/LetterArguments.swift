@@ -1,6 +1,6 @@
-internal import FanoutWorker
+package import FanoutWorker
 internal import Kafka
-internal import SocialEvents
+package import SocialEvents
 
 extension Option {
   static let reason = Option(
@@ -50,7 +50,7 @@ extension Arguments {
   }
 
   /// Ids, or filters, or `--all`: exactly one of them, so that nothing is done to letters that were not meant.
-  func letterSelection(_ topics: Topics) throws -> LetterSelection {
+  package func letterSelection(_ topics: Topics) throws -> LetterSelection {
     let ids = try letterIDs()
     let filter = try letterFilter(topics)
     let takesAll = try flag(.allOpen)

@@ -1,10 +1,10 @@
 internal import FanoutStore
-internal import FanoutWorker
+package import FanoutWorker
 internal import Kafka
-internal import SocialEvents
+package import SocialEvents
 
 /// Dead letters for machines. Texts are escaped further than JSON requires, as the lines may be looked at on a terminal.
-enum LetterJSON {
+package enum LetterJSON {
   /// All but the record's bytes.
   static func common(_ letter: StoredLetter, _ state: DeadLetterTopic.State) -> JSONLine {
     let origin = letter.origin
@@ -27,7 +27,7 @@ enum LetterJSON {
   }
 
   /// With headers, key and value: as text where they are UTF-8, else in hexadecimal.
-  static func whole(_ letter: StoredLetter, _ state: DeadLetterTopic.State, _ topics: Topics) -> JSONLine {
+  package static func whole(_ letter: StoredLetter, _ state: DeadLetterTopic.State, _ topics: Topics) -> JSONLine {
     let record = letter.record
     let headers = record.headers.map { header in
       bytes(JSONLine().raw("name", SafeText.json(header.name)), "value", header.value).closed
