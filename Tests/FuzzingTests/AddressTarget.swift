@@ -32,7 +32,9 @@ enum AddressTarget {
       let store = try StoreAddress(address)
       // What one process gives to another.
       try promise(!store.option.isEmpty && !store.name.isEmpty, "an address without a name")
-      if case .sqlite(let path) = store { try promise("sqlite:" + path == store.option, "\(store.option) is another file") }
+      if case .sqlite(let path) = store {
+        try promise("sqlite:" + path == store.option, "\(store.option) is another file")
+      }
     } catch let error as UsageError {
       try promise(!error.description.isEmpty, "an error without words")
     }

@@ -31,7 +31,8 @@ enum OptionTarget {
 
   private static func checkValues(_ arguments: Arguments, of command: Command) throws {
     for option in command.options {
-      try promise(arguments.all(option).last == arguments.optional(option) || arguments.all(option).isEmpty, "two values")
+      try promise(
+        arguments.all(option).last == arguments.optional(option) || arguments.all(option).isEmpty, "two values")
       try allowingWrongUsage { _ = try arguments.string(option) }
       try allowingWrongUsage { _ = try arguments.flag(option) }
       try allowingWrongUsage {
