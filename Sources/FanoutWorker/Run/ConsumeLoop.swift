@@ -77,6 +77,7 @@ final class ConsumeLoop {
   private func work(_ consumer: Consumer) throws -> String? {
     var watchdog = Watchdog(timeout: configuration.stallTimeout, log: log)
     let session = consumer.sessionTimeout
+    awakeSince = .now
     while !shared.isStopRequested {
       takeOutcomes(consumer)
       if let failure { throw failure }
@@ -87,9 +88,12 @@ final class ConsumeLoop {
         reportReadiness()
         lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
         storeEnds(consumer)
-        if isMember, try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { return nil }
+        if isMember, catchUp != nil {
+          if try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { return nil }
+          // It asks the brokers, who may take as long.
+          awakeSince = .now
+        }
         try holdTasks(consumer)
-        awakeSince = .now
         if mustWait {
           try waitForRoom(consumer)
         } else {
@@ -100,6 +104,7 @@ final class ConsumeLoop {
         if time > session { return dropStale(asleep: time, session) }
         let isFetching = isMember && !areEventsPaused && reportedProblem == nil
         if let reason = watchdog.look(at: consumer, isFetching: isFetching) { return reason }
+        awakeSince = .now
       } catch let error as KafkaError {
         // "Fatal" alone says nothing.
         let error = consumer.fatalError ?? error
