@@ -47,7 +47,7 @@ options=exitcode=66:log_path=$temp/reports
 export ASAN_OPTIONS=$options/address:detect_leaks=1 TSAN_OPTIONS=$options/thread:suppressions=$temp/races
 export LSAN_OPTIONS=suppressions=$temp/leaks:print_suppressions=0
 
-# Without a real Kafka and its data. Others than these are a matter of the stores' statements, and take long.
+# Without a real Kafka and its data.
 unset FANOUT_TEST_BROKERS FANOUT_TEST_SHARED FANOUT_TEST_CITUS
 export FANOUT_TEST_PIDS=$temp/pids FANOUT_HISTORIES=${FANOUT_HISTORIES:-100} FANOUT_SCHEDULES=${FANOUT_SCHEDULES:-20}
 if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 2000000)); then
@@ -59,8 +59,13 @@ run() {
   local build=.build/$sanitizer
   export FANOUT_SANITIZE=$sanitizer
   if ((${#selection[@]} == 0)); then
-    # And a library that is put before all others would come before the sanitizer's own.
-    selection=(--skip 'RealKafkaTests|Citus|InterleavingTests|UpgradeTests|StallTests|DiskTests/failing')
+    selection=(
+      # What is a matter of PostgreSQL's statements, and takes long: workers on it are tested, and many threads of one process.
+      --skip 'Citus|Interleaving|Upgrade|Plan|SQLView|Postgres(?!Store|Conformance|GeneratedHistory)'
+      # Many short processes, of which each takes long to start here.
+      --skip 'Scaling|CommandLineTests/(help|wrongUsage)'
+      # A library that is put before all others would come before the sanitizer's own.
+      --skip 'StallTests|DiskTests/failing')
     # A deinit that ends the process, as that of Output does when the disk is full, is to Thread Sanitizer one without an end.
     if [[ $sanitizer == thread ]]; then selection+=(--skip CommandLineTests/fullDisk); fi
   fi
