@@ -72,8 +72,8 @@ let package = Package(
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "PostgresTesting", "SQLiteStore",
-        "SocialEvents",
+        "fanout", "FanoutProducer", "FanoutStore", "FanoutStoreTesting", "Kafka", "PostgresStore", "PostgresTesting",
+        "SQLiteStore", "SocialEvents",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -58,6 +58,8 @@ final class ClientState: Sendable {
   }
 
   private static func isLogin(_ failure: String) -> Bool {
+    // A connection that broke in the middle of a login was not refused, though librdkafka says so.
+    if ["Local: Broker transport failure", "Local: Timed out"].contains(where: failure.contains) { return false }
     // Where tokens come from a service, its answer's HTTP status stands at the end.
     let isTokenRefused =
       failure.contains("retrieve OIDC token") && ["(400)", "(401)", "(403)"].contains(where: failure.hasSuffix)

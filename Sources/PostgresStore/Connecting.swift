@@ -65,9 +65,9 @@ package enum Connecting {
   @unsafe static func mayPass(_ connection: OpaquePointer, _ address: String) -> Bool {
     // Whether it is there at all is asked with less patience.
     let asked = parameters(address) + [("connect_timeout", "3")]
-    // A server without TLS, or whose certificate is not trusted, won't be another by waiting; to a ping it is one that is away.
     let message = unsafe String(cString: PQerrorMessage(connection))
-    if ["certificate", "does not support SSL"].contains(where: message.contains) { return false }
+    // To a ping, a server that is not trusted is one that is away.
+    if isRefusal(message) { return false }
     // Servers that are not what `target_session_attrs` asks for: a standby that is not the primary yet, say.
     if ["session is ", "in hot standby mode"].contains(where: message.contains) { return true }
     switch unsafe withLists(of: asked, { unsafe PQpingParams($0, $1, 1) }) {
@@ -78,9 +78,22 @@ package enum Connecting {
     _ = unsafe PQsetErrorVerbosity(connection, PQERRORS_SQLSTATE)
     unsafe PQreset(connection)
     if unsafe PQstatus(connection) == CONNECTION_OK { return true }
-    // Without one libpq itself gave up: it has no password for a server that wants one, say.
-    guard let state = sqlState(in: unsafe String(cString: PQerrorMessage(connection))) else { return false }
+    let answer = unsafe String(cString: PQerrorMessage(connection))
+    // Without one, libpq itself gave up. The network may have broken again meanwhile, or this side refuses the server.
+    guard let state = sqlState(in: answer) else { return !isRefusal(answer) }
     return Failure.code(of: state) == .unavailable
+  }
+
+  /// Whether libpq itself has refused a server: as it does not trust it, or has nothing to be trusted for. All else that libpq
+  /// says on its own is about a network or a server that fails, in too many words to know them all.
+  private static func isRefusal(_ message: String) -> Bool {
+    // Hosts and the like are quoted, and may be called anything.
+    let words = message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+      .filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined()
+    return [
+      "certificate", "unknown ca", "private key", "protocol version", "does not support SSL", "invalid response",
+      "password", "authentication", "SCRAM", "channel binding",
+    ].contains(where: words.contains)
   }
 
   /// The SQLSTATE that a message of verbosity `PQERRORS_SQLSTATE` ends with, as in "FATAL:  28P01".

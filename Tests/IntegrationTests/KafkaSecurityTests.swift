@@ -1,5 +1,6 @@
 import Foundation
 import Kafka
+import PostgresTesting
 import SocialEvents
 import Testing
 
@@ -78,6 +79,45 @@ struct KafkaSecurityTests {
   }
 
   // MARK: SCRAM
+
+  /// A login that the network interrupts looks to librdkafka like one that is refused.
+  @Test(
+    "a connection that breaks at any byte of handshake and login is no refusal: a worker waits, and works when all is well",
+    arguments: [Relay.Break.closed, .reset])
+  func interrupted(end: Relay.Break) async throws {
+    let kafka = try SecureKafka.current
+    let port = try freePort()
+    let relay = try Relay(from: port, to: kafka.brokers)
+    defer { relay.stop() }
+    let client = kafka.client(at: "127.0.0.1:\(port)")
+    var bytesAtLogin: Int?
+    // The handshake takes two thousand bytes and more, the answers of the login some dozens each.
+    for bytes in [0, 1, 5, 100, 1000] + (50...100).map({ $0 * 40 }) {
+      try await relay.begin(.breaking(end, afterBytes: bytes, every: 1))
+      let failure: KafkaError? = try await onThread {
+        do throws(KafkaError) {
+          _ = try Admin.metadata(with: client, timeoutMilliseconds: 250)
+          return nil
+        } catch {
+          return error
+        }
+      }
+      // Whatever librdkafka still did when time was up.
+      guard let failure else { continue }
+      #expect(!failure.isAuthenticationFailure, "\(bytes) bytes: \(failure)")
+      if failure.message.contains("SaslAuthenticate") { bytesAtLogin = bytes }
+    }
+    // There the worker begins.
+    try await relay.begin(.breaking(end, afterBytes: try #require(bytesAtLogin), every: 1))
+    let deployment = try await Deployment.start(
+      on: .kafka, at: kafka.brokers, environment: kafka.login(by: "PLAIN"))
+    let worker = try deployment.startWorker(environment: ["FANOUT_BROKERS": "127.0.0.1:\(port)"])
+    try await worker.says("SaslAuthenticateRequest failed")
+    try await worker.says("trying again")
+    try await relay.heal()
+    try await worker.isAssigned()
+    try await worker.stopInOrder()
+  }
 
   @Test("SCRAM on the librdkafka at hand: it lets in, or the error says that this version can't, and what can")
   func scram() async throws {
@@ -256,7 +296,7 @@ struct KafkaSecurityTests {
       try await run("emit", try deployment.folder.write("events", Self.follow))
       if isRight {
         // For a dead letter.
-        let client = try Producer(kafka.client)
+        let client = try Producer(kafka.client())
         let poison = ProducerRecord(topic: deployment.topics.events[0], value: Array("poison".utf8))
         try client.sendAndWait([poison], timeoutMilliseconds: 60_000)
       }

@@ -1,4 +1,6 @@
+import FanoutStore
 import Glibc
+import PostgresStore
 import PostgresTesting
 import Testing
 
@@ -32,6 +34,47 @@ struct PostgresOutageTests {
     try await deployment.allAcknowledged(by: [worker])
     #expect(try await deployment.run(["show", "followers", "bob"]).output == "ann\n")
     try await worker.stopInOrder()
+  }
+
+  /// To learn whether a refusal is one for good, the server is asked twice more, by when the network may have got worse again.
+  @Test(
+    "a network that breaks at any byte, comes back and breaks again is away, not a refusal",
+    arguments: Relay.Break.allCases)
+  func flapping(end: Relay.Break) async throws {
+    let folder = try TestFolder()
+    let certificates = try await Certificates.make(in: folder)
+    let server = try await onThread {
+      try OwnPostgres(
+        rules: ["host all ann all scram-sha-256", "host all postgres 127.0.0.1/32 trust"],
+        tls: (certificates.key, certificates.certificate))
+    }
+    defer { server.stop() }
+    try SharedConnection(server.address).execute("CREATE ROLE ann LOGIN PASSWORD 'right'")
+    let port = try freePort()
+    let relay = try Relay(from: port, to: server.place)
+    defer { relay.stop() }
+    let address =
+      "postgres://ann:right@127.0.0.1:\(port)/postgres?connect_timeout=2&sslmode=verify-full&sslrootcert="
+      + certificates.authority
+    // 1 is the answer to the wish for TLS; then come its handshake, the login, and what the server tells about itself.
+    let all = end == .silent ? [1, 1500, 10_000] : [0, 1, 2, 100] + (5...50).map { $0 * 200 }
+    var failures = 0
+    for bytes in all {
+      try await relay.begin(.breaking(end, afterBytes: bytes, every: 2))
+      let failure: StoreError? = try await onThread {
+        do throws(StoreError) {
+          _ = try Connection(address)
+          return nil
+        } catch {
+          return error
+        }
+      }
+      // A connection that needed no more bytes than that.
+      guard let failure else { break }
+      failures += 1
+      #expect(failure.isTransient, "\(bytes) bytes: \(failure)")
+    }
+    #expect(failures >= 2 && failures < all.count)
   }
 
   @Test("a worker that waits for the server ends when asked", arguments: [SIGTERM, SIGINT])

@@ -9,6 +9,12 @@ final class Relay: Sendable {
     case delay(Int)
     /// Connections are taken, but nothing passes any more.
     case blackhole
+    /// The next connection breaks after so many bytes of an answer, and so does every `period`th after it.
+    case breaking(Break, afterBytes: Int, every: Int)
+  }
+
+  enum Break: String, CaseIterable, Sendable {
+    case closed, reset, silent
   }
 
   private let process: ChildProcess
@@ -30,6 +36,7 @@ final class Relay: Sendable {
     switch fault {
     case .delay(let milliseconds): try await command("delay \(milliseconds)")
     case .blackhole: try await command("blackhole")
+    case .breaking(let end, let bytes, let period): try await command("\(end) \(bytes) \(period)")
     }
   }
 
@@ -54,22 +61,37 @@ final class Relay: Sendable {
   }
 
   private static let script = """
-    import asyncio, signal, sys
+    import asyncio, signal, socket, struct, sys
     port, address, command = int(sys.argv[1]), sys.argv[2].rsplit(":", 1), sys.argv[3]
     delay, passing, open_now = 0.0, None, set()
-    async def pump(reader, writer):
+    breaking = None
+    async def pump(reader, writer, end=None, left=0):
         try:
             while data := await reader.read(65536):
                 if delay:
                     await asyncio.sleep(delay)
                 await passing.wait()
+                if end:
+                    data, left = data[:left], left - len(data)
                 writer.write(data)
                 await writer.drain()
+                if end and left <= 0:
+                    if end == "silent":
+                        await asyncio.sleep(3600)
+                    if end == "reset":
+                        linger = struct.pack("ii", 1, 0)
+                        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    return
         except OSError:
             pass
         finally:
             writer.close()
     async def serve(reader, writer):
+        ending = ()
+        if breaking:
+            if breaking[3] % breaking[2] == 0:
+                ending = breaking[:2]
+            breaking[3] += 1
         try:
             await passing.wait()
             there = await asyncio.open_connection(address[0], int(address[1]))
@@ -78,15 +100,18 @@ final class Relay: Sendable {
             return
         both = {writer.transport, there[1].transport}
         open_now.update(both)
-        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer, *ending))
         open_now.difference_update(both)
     def obey():
-        global delay
+        global delay, breaking
         line = open(command).read()
         words = line.split()[1:]
+        breaking = None
         if words[0] == "cut":
             for transport in list(open_now):
                 transport.abort()
+        elif words[0] in ("closed", "reset", "silent"):
+            breaking = [words[0], int(words[1]), int(words[2]), 0]
         else:
             delay = int(words[1]) / 1000 if words[0] == "delay" else 0.0
             passing.clear() if words[0] == "blackhole" else passing.set()

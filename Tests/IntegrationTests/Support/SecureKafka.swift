@@ -64,12 +64,13 @@ struct SecureKafka: Sendable {
   }
 
   /// For clients within the tests.
-  var client: ClientConfiguration {
+  /// - Parameter place: where they are told that the brokers are.
+  func client(at place: String? = nil) -> ClientConfiguration {
     let properties = (properties("PLAIN") + ["sasl.password=" + password]).map { property in
       let parts = property.split(separator: "=", maxSplits: 1).map(String.init)
       return (name: parts[0], value: parts[1])
     }
-    return ClientConfiguration(brokers: brokers, clientID: "tests", properties: properties)
+    return ClientConfiguration(brokers: place ?? brokers, clientID: "tests", properties: properties)
   }
 
   /// Writes a file and returns its path.
