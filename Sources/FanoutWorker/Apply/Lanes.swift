@@ -57,8 +57,6 @@ final class Lanes {
     events[Int(partition.partition) % events.count].add(record, of: partition)
   }
 
-  func isForTasks(_ partition: TopicPartition) -> Bool { partition.topic == tasksTopic }
-
   /// How many more records there is room for, whichever event lane they take.
   var room: Int { events.map(\.room).min() ?? 0 }
   /// Whether an event lane can take nothing before one of its batches is done.

@@ -9,19 +9,11 @@ final class ConsumeLoop {
   private let outlet: Outlet
   private let shared: SharedProgress
   private let log: Log
-  /// Counts assignments. A batch of an earlier one must not store offsets.
-  private var epoch = 0
-  /// Whether the group has given this worker its share, which may be none.
-  private var isMember = false
-  private var areEventsPaused = false
-  private var areTasksPaused = false
+  private var share: Share
+  private var brokers: BrokerWatch
   private var isReady = false
-  private var reportedProblem: KafkaError?
-  private var nextLookAtProblem = Instant.now
   /// For each partition, up to where records were applied in this run.
   private var applied: [TopicPartition: Int64] = [:]
-  /// For each partition, up to where its offset is stored under this assignment.
-  private var stored: [TopicPartition: Int64] = [:]
   private var nextLookAtEnds = Instant.now
   private var failure: WorkerError?
   /// Why the client has to be replaced.
@@ -44,18 +36,20 @@ final class ConsumeLoop {
     self.outlet = outlet
     self.shared = shared
     self.log = log
+    share = Share(tasks: configuration.topics.tasks)
+    brokers = BrokerWatch(log: log)
   }
 
   func run() throws {
     var backoff = Backoff(firstMilliseconds: 500, limitMilliseconds: 30_000)
     while true {
       let consumer = try Consumer(configuration.kafka, group: configuration.group)
-      guard try waitForTopics(consumer) else { return try stop(consumer) }
+      guard try TopicsWait.wait(for: configuration, consumer, shared, log) else { return try stop(consumer) }
       try begin(consumer)
       guard let reason = try work(consumer) else { return try stop(consumer) }
       log.warning("\(reason). A new Kafka client takes over")
       abandon(consumer)
-      waitUnlessStopped(milliseconds: backoff.nextMilliseconds())
+      shared.pauseUnlessStopped(milliseconds: backoff.nextMilliseconds())
     }
   }
 
@@ -84,25 +78,25 @@ final class ConsumeLoop {
       if let replacement { return replacement }
       do {
         if let fatal = consumer.fatalError { throw fatal }
-        reportProblem(consumer)
+        brokers.look(at: consumer)
         reportReadiness()
-        lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
+        lanes.submitIfReady(age: configuration.batchAge, epoch: share.epoch)
         storeEnds(consumer)
-        if isMember, catchUp != nil {
+        if share.isGiven, catchUp != nil {
           if try catchUp?.isDone(consumer, applied: applied, isQuiet: lanes.isQuiet) == true { return nil }
           // It asks the brokers, who may take as long.
           awakeSince = .now
         }
-        try holdTasks(consumer)
+        try share.pauseTasks(lanes.areTasksStuck, consumer)
         if mustWait {
           try waitForRoom(consumer)
         } else {
-          try resumeEvents(consumer)
+          if share.areEventsPaused { try resumeEvents(consumer) }
           try poll(consumer, timeout: lanes.isQuiet ? 100 : configuration.batchAge)
         }
         let time = Int(Instant.now.seconds(since: awakeSince) * 1000)
         if time > session { return dropStale(asleep: time, session) }
-        let isFetching = isMember && !areEventsPaused && reportedProblem == nil
+        let isFetching = share.isGiven && !share.areEventsPaused && brokers.problem == nil
         if let reason = watchdog.look(at: consumer, isFetching: isFetching) { return reason }
         awakeSince = .now
       } catch let error as KafkaError {
@@ -152,7 +146,7 @@ final class ConsumeLoop {
     forgetAssignment()
     isStale = false
     replacement = nil
-    reportedProblem = nil
+    brokers.forget()
   }
 
   // MARK: Gathering
@@ -179,14 +173,13 @@ final class ConsumeLoop {
       lanes.waitForOutcome(until: deadline)
       takeOutcomes(consumer)
       reportReadiness()
-      lanes.submitIfReady(age: configuration.batchAge, epoch: epoch)
+      lanes.submitIfReady(age: configuration.batchAge, epoch: share.epoch)
     }
     if !mustWait { return }
-    if !areEventsPaused {
+    if !share.areEventsPaused {
       let trouble = lanes.troubles.first.map { ": \($0.message)" } ?? ""
       log.debug("fetching pauses\(trouble)")
-      try consumer.pause(consumer.assignment.filter { !lanes.isForTasks($0) })
-      areEventsPaused = true
+      try share.pauseEvents(consumer)
     }
     // Serves the group's callbacks; a paused consumer brings no records, and one that slipped through is not lost.
     try poll(consumer, timeout: 0)
@@ -195,10 +188,10 @@ final class ConsumeLoop {
   private func reportReadiness() {
     if let trouble = lanes.troubles.first {
       setReady(false, trouble.message)
-    } else if let reportedProblem {
-      setReady(false, "Kafka can't be used: \(reportedProblem)")
+    } else if let problem = brokers.problem {
+      setReady(false, "Kafka can't be used: \(problem)")
     } else {
-      setReady(isMember, "no share of the partitions yet")
+      setReady(share.isGiven, "no share of the partitions yet")
     }
   }
 
@@ -210,33 +203,8 @@ final class ConsumeLoop {
   }
 
   private func resumeEvents(_ consumer: Consumer) throws(KafkaError) {
-    guard areEventsPaused else { return }
-    try consumer.resume(consumer.assignment.filter { !lanes.isForTasks($0) })
-    areEventsPaused = false
+    try share.resumeEvents(consumer)
     log.debug("fetching goes on")
-  }
-
-  /// Tasks wait in Kafka while there are enough at hand. Events go on.
-  private func holdTasks(_ consumer: Consumer) throws(KafkaError) {
-    if lanes.areTasksStuck == areTasksPaused { return }
-    let partitions = consumer.assignment.filter(lanes.isForTasks)
-    if areTasksPaused { try consumer.resume(partitions) } else { try consumer.pause(partitions) }
-    areTasksPaused.toggle()
-  }
-
-  /// Says once that the brokers can't be used, and again when they can.
-  private func reportProblem(_ consumer: Consumer) {
-    guard Instant.now >= nextLookAtProblem else { return }
-    nextLookAtProblem = .after(milliseconds: 1000)
-    if let problem = consumer.problem {
-      if reportedProblem == nil { log.warning("Kafka can't be used: \(problem); waiting for it") }
-      reportedProblem = problem
-      // An idle consumer does not notice by itself that brokers are back.
-      try? consumer.checkConnection(timeoutMilliseconds: 500)
-    } else if reportedProblem != nil {
-      reportedProblem = nil
-      log.info("Kafka can be used again")
-    }
   }
 
   // MARK: Acknowledging
@@ -247,31 +215,18 @@ final class ConsumeLoop {
       case .success(let counts):
         shared.add(counts)
         applied.merge(outcome.nextOffsets) { max($0, $1) }
-        guard outcome.epoch == epoch else { continue }
-        for (partition, next) in outcome.nextOffsets { store(next, of: partition, consumer) }
+        guard outcome.epoch == share.epoch else { continue }
+        for (partition, next) in outcome.nextOffsets { share.store(next, of: partition, consumer, log) }
       case .failure(.givenUp): break
       case .failure(.refused(let message)), .failure(.final(let message)): failure = failure ?? WorkerError(message)
       }
     }
   }
 
-  private func store(_ next: Int64, of partition: TopicPartition, _ consumer: Consumer) {
-    do {
-      // False: the partition is not ours any more, and its new owner will do the records again.
-      if try consumer.storeOffset(partition, next: next) { stored[partition] = next }
-    } catch {
-      log.warning("storing the offset of \(partition): \(error)")
-    }
-  }
-
-  /// Stores the ends of partitions that are read to their end, beyond offsets that bring no record: transaction markers, and
-  /// what compaction took away. Only so do lag and the others of the group see that all is done.
   private func storeEnds(_ consumer: Consumer) {
-    guard isMember, lanes.isQuiet, Instant.now >= nextLookAtEnds else { return }
+    guard share.isGiven, lanes.isQuiet, Instant.now >= nextLookAtEnds else { return }
     nextLookAtEnds = .after(milliseconds: 200)
-    for partition in consumer.assignment {
-      if let end = consumer.endOffset(partition), end > stored[partition] ?? 0 { store(end, of: partition, consumer) }
-    }
+    share.storeEnds(consumer, log)
   }
 
   // MARK: Stopping
@@ -284,51 +239,19 @@ final class ConsumeLoop {
     while true {
       // A stop may be asked for while a revoke waits here.
       let deadline = min(patience, shared.stop?.work ?? patience)
-      lanes.submitRest(epoch: epoch)
+      lanes.submitRest(epoch: share.epoch)
       isDone = lanes.waitUntilQuiet(until: min(deadline, .after(milliseconds: 100)))
       if isDone || Instant.now >= deadline { break }
     }
     takeOutcomes(consumer)
     return isDone
   }
-
-  // MARK: Starting
-
-  /// Waits for the brokers as long as it takes, or with `untilCaughtUp` for one try.
-  /// - Returns: false when a stop was asked for meanwhile.
-  private func waitForTopics(_ consumer: Consumer) throws -> Bool {
-    let topics = configuration.topics
-    var backoff = Backoff(firstMilliseconds: 500)
-    while !shared.isStopRequested {
-      do {
-        // Short tries, as a stop has to wait for the one at hand.
-        _ = try consumer.partitions(
-          of: topics.events + [topics.tasks, topics.deadLetters],
-          timeoutMilliseconds: configuration.untilCaughtUp ? 10_000 : 1000)
-        return true
-      } catch {
-        if error.isUnknownTopic {
-          throw WorkerError("\(error.message). Run: fanout topics create --brokers \(configuration.kafka.brokers)")
-        }
-        if configuration.untilCaughtUp || error.isAuthenticationFailure { throw error }
-        log.warning("can't reach Kafka at \(configuration.kafka.brokers) yet: \(error); trying again")
-        waitUnlessStopped(milliseconds: backoff.nextMilliseconds())
-      }
-    }
-    return false
-  }
-
-  private func waitUnlessStopped(milliseconds: Int) {
-    let end = Instant.after(milliseconds: milliseconds)
-    while Instant.now < end && !shared.isStopRequested { pause(milliseconds: min(100, end.millisecondsFromNow)) }
-  }
 }
 
 extension ConsumeLoop: RebalanceHandler {
   func assigned(_ partitions: [TopicPartition], by consumer: Consumer) {
     awakeSince = .now
-    epoch += 1
-    isMember = true
+    share.begin()
     shared.countRebalance()
     log.info("assigned \(partitions.count) partitions")
   }
@@ -358,11 +281,7 @@ extension ConsumeLoop: RebalanceHandler {
 
   private func forgetAssignment() {
     lanes.forget()
-    epoch += 1
-    stored = [:]
-    isMember = false
-    areEventsPaused = false
-    areTasksPaused = false
+    share.end()
   }
 
   /// The partitions have been given to others already: nothing can be committed.

@@ -61,6 +61,11 @@ final class SharedProgress: Sendable {
   func add(_ counts: WorkerCounts) { state.withLock { $0.counts.add(counts) } }
   func countRebalance() { state.withLock { $0.counts.rebalances += 1 } }
 
+  func pauseUnlessStopped(milliseconds: Int) {
+    let end = Instant.after(milliseconds: milliseconds)
+    while Instant.now < end && !isStopRequested { pause(milliseconds: min(100, end.millisecondsFromNow)) }
+  }
+
   func requestStop(gracePeriod: Int) {
     state.withLock { state in
       guard state.stop == nil else { return }
