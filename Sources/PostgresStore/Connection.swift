@@ -6,6 +6,10 @@ private import Glibc
 @safe
 package final class Connection {
   private let handle: OpaquePointer
+  /// How long the server may be silent while a statement is under way, in seconds; nil: for ever.
+  private let patience: Int?
+  /// Whether it was silent for longer.
+  private var isGivenUp = false
   /// The names of prepared statements, by their SQL.
   private var names: [String: String] = [:]
   private var inTransaction = false
@@ -19,7 +23,10 @@ package final class Connection {
   ///   - address: a URI or a connection string as libpq understands them; what is not in it is taken from the environment.
   ///   - reconnecting: whether the same address has worked before, so that any failure is one that may pass.
   ///   - isDistributed: whether Citus has distributed the tables.
-  package init(_ address: String, reconnecting: Bool = false, isDistributed: Bool = false) throws(StoreError) {
+  ///   - patience: for how long the server may be silent while a statement is under way, in seconds; nil: for ever.
+  package init(
+    _ address: String, reconnecting: Bool = false, isDistributed: Bool = false, patience: Int? = nil
+  ) throws(StoreError) {
     try Connecting.checkForm(of: address)
     guard let connection = unsafe Connecting.open(address) else {
       throw Failure.cannotConnect("no memory", mayPass: true)
@@ -32,6 +39,7 @@ package final class Connection {
     }
     unsafe handle = connection
     self.isDistributed = isDistributed
+    self.patience = patience
     // Notices, such as that a table exists already, would go to stderr.
     _ = unsafe PQsetNoticeReceiver(
       connection,
@@ -49,7 +57,7 @@ package final class Connection {
   /// Whether the server has said that it can't serve. Behind the same address may be another by now, as after a failover.
   private(set) var isSpent = false
   /// Whether the connection is known to be broken.
-  var isLost: Bool { unsafe PQstatus(handle) != CONNECTION_OK }
+  var isLost: Bool { unsafe isGivenUp || PQstatus(handle) != CONNECTION_OK }
   /// Whether a transaction is open, in whatever state.
   var isIdle: Bool { unsafe PQtransactionStatus(handle) == PQTRANS_IDLE }
 
@@ -62,7 +70,7 @@ package final class Connection {
 
   /// Runs one or more statements without parameters, in one transaction if there is none.
   package func execute(_ sql: String) throws(StoreError) {
-    _ = try unsafe rows(PQexec(handle, sql))
+    _ = try unsafe rows(PQsendQuery(handle, sql))
   }
 
   /// Runs a statement that returns one number.
@@ -103,21 +111,21 @@ package final class Connection {
     bytes.append(0)
     let formats = [Int32](repeating: 1, count: parameters.count)
     let lengths = ends.map { Int32(truncatingIfNeeded: ($0.end ?? $0.start) - $0.start) }
-    let result = unsafe bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
+    let isSent = unsafe bytes.withUnsafeBufferPointer { buffer in
       unsafe buffer.withMemoryRebound(to: CChar.self) { buffer in
         let values = unsafe ends.map { range in
           range.end == nil ? nil : unsafe buffer.baseAddress.map { unsafe $0 + range.start }
         }
-        return unsafe PQexecPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+        return unsafe PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
       }
     }
-    return try unsafe rows(result)
+    return try rows(isSent)
   }
 
   private func prepare(_ sql: String) throws(StoreError) -> String {
     if let known = names[sql] { return known }
     let name = "s\(names.count)"
-    _ = try unsafe rows(PQprepare(handle, name, sql, 0, nil))
+    _ = try unsafe rows(PQsendPrepare(handle, name, sql, 0, nil))
     names[sql] = name
     return name
   }
@@ -141,6 +149,43 @@ package final class Connection {
   private static let smallTable: Int64 = 16_384
   private static let tableSizes =
     "SELECT pg_relation_size(t::regclass) FROM unnest('{edge,post,feed_row,feed_trim}'::text[]) t"
+
+  /// The answer to what was sent: that to the last statement, or the first error, which may be followed by another that says less.
+  /// - Parameter isSent: what libpq said of the sending; 0 is a failure.
+  private func rows(_ isSent: Int32) throws(StoreError) -> Rows {
+    var result: OpaquePointer?
+    while isSent != 0 {
+      do throws(StoreError) {
+        try waitForAnswer()
+      } catch {
+        unsafe PQclear(result)
+        throw error
+      }
+      guard let next = unsafe PQgetResult(handle) else { break }
+      if unsafe PQresultStatus(result) == PGRES_FATAL_ERROR, unsafe result != nil {
+        unsafe PQclear(next)
+      } else {
+        unsafe PQclear(result)
+        unsafe result = next
+      }
+    }
+    return try unsafe rows(result)
+  }
+
+  /// libpq waits for ever: a server that is frozen, or has hung, still keeps its connections.
+  private func waitForAnswer() throws(StoreError) {
+    while unsafe PQisBusy(handle) != 0 {
+      var input = unsafe pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
+      switch unsafe poll(&input, 1, patience.map { Int32($0) * 1000 } ?? -1) {
+      case 0:
+        isGivenUp = true
+        throw Failure.lost("the server has not answered for \(patience ?? 0) s")
+      // What is wrong with a connection that is closed, `PQgetResult` says.
+      case 1...: if unsafe PQconsumeInput(handle) == 0 { return }
+      default: if errno != EINTR { return }
+      }
+    }
+  }
 
   /// - Parameter result: becomes the returned object's.
   @unsafe private func rows(_ result: OpaquePointer?) throws(StoreError) -> Rows {

@@ -8,6 +8,7 @@ final class ConnectionPool: Sendable {
   /// What a new connection is set up with.
   private let session: String
   private let isDistributed: Bool
+  private let patience: Int
   private let lock = Mutex(())
   // `Mutex<[Connection]>` can't hand out a value that isn't Sendable. The lock above guards the list, and a connection that is
   // not in the list belongs to the one call that took it.
@@ -17,10 +18,13 @@ final class ConnectionPool: Sendable {
   /// How many connections are kept for later calls.
   private static let kept = 4
 
-  /// - Parameter hasConnected: whether the address is known to work, so that a failure is one that may pass.
-  init(address: String, session: String, hasConnected: Bool, isDistributed: Bool) {
+  /// - Parameters:
+  ///   - hasConnected: whether the address is known to work, so that a failure is one that may pass.
+  ///   - patience: for how long the server may be silent while a statement is under way, in seconds.
+  init(address: String, session: String, hasConnected: Bool, isDistributed: Bool, patience: Int) {
     self.address = address
     self.isDistributed = isDistributed
+    self.patience = patience
     unsafe self.hasConnected = hasConnected
     self.session = session
   }
@@ -47,7 +51,8 @@ final class ConnectionPool: Sendable {
   private func takeAny() throws(StoreError) -> Connection {
     let known = lock.withLock { _ in (connection: unsafe idle.popLast(), isReconnect: unsafe hasConnected) }
     if let connection = known.connection { return connection }
-    let connection = try Connection(address, reconnecting: known.isReconnect, isDistributed: isDistributed)
+    let connection = try Connection(
+      address, reconnecting: known.isReconnect, isDistributed: isDistributed, patience: patience)
     try connection.execute(session)
     lock.withLock { _ in unsafe hasConnected = true }
     return connection

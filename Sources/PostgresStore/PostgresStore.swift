@@ -28,8 +28,12 @@ public final class PostgresStore: Store {
     try self.init(address: address, access: access, settings: settings, hooks: StepHooks())
   }
 
-  package init(address: String, access: Access, settings: StoreSettings?, hooks: StepHooks) throws(StoreError) {
-    let database = try Connection(address)
+  /// - Parameter patience: for how long the server may be silent while a statement is under way, in seconds. It gives up a
+  ///   statement itself after a minute; one that does not is frozen or hangs.
+  package init(
+    address: String, access: Access, settings: StoreSettings?, hooks: StepHooks, patience: Int = 75
+  ) throws(StoreError) {
+    let database = try Connection(address, patience: patience)
     try database.execute(Self.patience)
     if access == .readWrite, try Schema.version(of: database) == 0 {
       _ = try Schema.migrate(database, settings: settings ?? .standard)
@@ -57,11 +61,13 @@ public final class PostgresStore: Store {
     self.hooks = hooks
     let session = isDistributed ? Citus.session : Self.session
     readers = ConnectionPool(
-      address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: isDistributed)
+      address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: isDistributed,
+      patience: patience)
     writers =
       access == .readWrite
       ? ConnectionPool(
-        address: address, session: session + Self.writerSession, hasConnected: true, isDistributed: isDistributed) : nil
+        address: address, session: session + Self.writerSession, hasConnected: true, isDistributed: isDistributed,
+        patience: patience) : nil
   }
 
   /// Nothing may wait for ever for a lock, or for a statement that the server does not get done.

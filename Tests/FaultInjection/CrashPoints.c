@@ -131,8 +131,8 @@ static struct { PGconn *connection; char name[16]; int kind; } prepared[4096];
 static int prepared_count;
 static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
 
-PGresult *PQprepare(PGconn *connection, const char *name, const char *sql, int count, const Oid *types) {
-  REAL(PQprepare);
+int PQsendPrepare(PGconn *connection, const char *name, const char *sql, int count, const Oid *types) {
+  REAL(PQsendPrepare);
   pthread_mutex_lock(&preparing);
   if (prepared_count == sizeof prepared / sizeof *prepared) abort();
   prepared[prepared_count].connection = connection;
@@ -155,37 +155,42 @@ static int kind_of_prepared(PGconn *connection, const char *name) {
   return kind;
 }
 
-static int has_succeeded(const PGresult *result) {
-  ExecStatusType status = PQresultStatus(result);
-  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+/// What is committed by the statement whose answer this thread waits for.
+static _Thread_local const char *committing;
+
+static void send_commit(const char *subject) {
+  before("commit", subject);
+  committing = subject;
 }
 
-PGresult *PQexec(PGconn *connection, const char *sql) {
-  REAL(PQexec);
-  if (strcmp(sql, "COMMIT") != 0) {
+int PQsendQuery(PGconn *connection, const char *sql) {
+  REAL(PQsendQuery);
+  if (strcmp(sql, "COMMIT") == 0) {
+    send_commit(subject_of(written));
+  } else {
     if (strcmp(sql, "BEGIN") == 0) written = 0;
     note_write(kind_of_statement(sql));
-    return real(connection, sql);
   }
-  const char *subject = subject_of(written);
-  before("commit", subject);
-  PGresult *result = real(connection, sql);
-  if (has_succeeded(result)) after("commit", subject);
-  return result;
+  return real(connection, sql);
 }
 
-PGresult *PQexecPrepared(PGconn *connection, const char *name, int count, const char *const *values, const int *lengths,
+int PQsendQueryPrepared(PGconn *connection, const char *name, int count, const char *const *values, const int *lengths,
   const int *formats, int format) {
-  REAL(PQexecPrepared);
+  REAL(PQsendQueryPrepared);
   int kind = kind_of_prepared(connection, name);
   note_write(kind);
   // A statement that changes something outside of a transaction is one by itself.
-  if (!kind || PQtransactionStatus(connection) != PQTRANS_IDLE)
-    return real(connection, name, count, values, lengths, formats, format);
-  const char *subject = subject_of(kind);
-  before("commit", subject);
-  PGresult *result = real(connection, name, count, values, lengths, formats, format);
-  if (has_succeeded(result)) after("commit", subject);
+  if (kind && PQtransactionStatus(connection) == PQTRANS_IDLE) send_commit(subject_of(kind));
+  return real(connection, name, count, values, lengths, formats, format);
+}
+
+PGresult *PQgetResult(PGconn *connection) {
+  REAL(PQgetResult);
+  PGresult *result = real(connection);
+  const char *subject = committing;
+  committing = NULL;
+  ExecStatusType status = PQresultStatus(result);
+  if (subject && (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)) after("commit", subject);
   return result;
 }
 

@@ -85,6 +85,35 @@ struct PostgresServerTroubleTests {
     #expect(deployment.store.registerCount() == 3)
   }
 
+  @Test("a server that is stopped in its tracks, as its machine may be")
+  func frozen() async throws {
+    let server = try await onThread { try OwnPostgres() }
+    defer { server.stop() }
+    let deployment = try await Deployment.start(on: .embedded, store: .postgresAt(server.address))
+    func emit(_ actor: String) async throws {
+      try await deployment.emit(lines: Lines.follow(actor, "x", id: actor) + "\n")
+    }
+    let endurance = try await Endurance.start(deployment)
+    let other = try deployment.startWorker(["--group", "other", "--grace-period", "2"])
+    try await other.isAssigned()
+    // It has a connection then.
+    try await emit("a")
+    try await deployment.allAcknowledged(by: [endurance.worker])
+    let silence = "has not answered for 75 s"
+    try await endurance.outlasts(silence) {
+      try await onThread { try server.freeze() }
+    } work: {
+      try await emit("b")
+      // A stop does not wait for the server.
+      other.signal(SIGTERM)
+      #expect(try await other.end() == 0 && !other.standardError.contains(silence), "\(other.report)")
+    } mend: {
+      try await onThread { try server.thaw() }
+    }
+    try await endurance.ends()
+    #expect(deployment.store.registerCount() == 2)
+  }
+
   @Test(
     "a primary that goes, while its standby is none yet, comes back, and goes for good",
     arguments: zip(["", "?target_session_attrs=read-write"], ["SQLSTATE 25006", "session is read-only"]))

@@ -215,4 +215,28 @@ struct PostgresOpeningTests {
     #expect(failure?.isTransient != false)
     #expect(try DumpLines.of(store).count == 4)
   }
+
+  @Test(
+    "a server that is stopped in its tracks is given up after a while, as transient, and used again when it goes on",
+    .enabled(if: OwnPostgres.isInstalled, OwnPostgres.missing))
+  func frozen() throws {
+    let server = try OwnPostgres()
+    defer { server.stop() }
+    let store = try PostgresStore(
+      address: server.address, access: .readWrite, settings: nil, hooks: StepHooks(), patience: 1)
+    let scenario = try Scenario({ _ in store })
+    try scenario.apply(.follow("a", "b", at: 1))
+    let before = try DumpLines.of(store).count
+    try server.freeze()
+    let batch = Scenario.batch([.follow("c", "b", at: 1)])
+    // Each by the connection that is at hand.
+    for call in [{ _ = try store.commitFacts(batch) }, { _ = try DumpLines.of(store) }] {
+      let failure = error(call)
+      #expect(failure?.code == .unavailable && failure?.message.contains("has not answered for 1 s") == true)
+    }
+    try server.thaw()
+    // Whether or not the server still does what it was asked for.
+    try scenario.apply(.follow("c", "b", at: 1))
+    #expect(try DumpLines.of(store).count == before + 2)
+  }
 }

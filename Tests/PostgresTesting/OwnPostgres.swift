@@ -74,6 +74,10 @@ package final class OwnPostgres: Sendable {
     try run(Self.starting)
   }
 
+  /// Stops all its processes in their tracks: connections stay, and are answered no more.
+  package func freeze() throws { try run("\(Self.signalling)\nsignal STOP") }
+  package func thaw() throws { try run("\(Self.signalling)\nsignal CONT") }
+
   /// Has it let nobody in any more, and stop when the last connection ends.
   package func beginToStop() throws {
     try run("$as pg_ctl stop -m smart -W")
@@ -122,16 +126,27 @@ package final class OwnPostgres: Sendable {
     [ "$(id -u)" != 0 ] || chown postgres "$folder"
     """
 
+  /// A function that sends a signal to the server and the processes of its connections.
+  private static let signalling = """
+    signal() {
+      set -- "$1" "$(head -1 "$PGDATA/postmaster.pid")"
+      kill -"$1" "$2" $(cat "/proc/$2/task/$2/children")
+    }
+    """
+
   private static let starting = """
     $as pg_ctl start -w -t 120 -l "$folder/log"
     """
 
   private static let cleaning = """
+    \(signalling)
     trap '' HUP INT TERM
     read -r line
     server=$(head -1 "$PGDATA/postmaster.pid") || server=
     if [ -n "$server" ]; then
       kill -QUIT "$server"
+      # It may be frozen.
+      signal CONT
       while kill -0 "$server"; do sleep 0.05; done
     fi
     rm -rf "$folder"
