@@ -24,5 +24,9 @@ struct CatchUpTests {
     #expect(report.events <= 40)
     try await eventually("lag is 0", else: holder.report) { try deployment.lag() == 0 }
     try await holder.stopInOrder()
+    // Nor does a replay wait for what never comes, or complain of it.
+    let other = "sqlite:\(deployment.folder.newFile("other.db"))"
+    try await deployment.run(["replay", "--store", other])
+    #expect(try await deployment.run(["digest", "--store", other]).output == deployment.run(["digest"]).output)
   }
 }

@@ -61,7 +61,7 @@ public final class Replay: Sendable {
   public func run(report: (Progress) -> Void) throws -> Progress {
     let lanes = try Lanes(
       configuration, store: store, handover: SlicesHere(store: store, sliceSize: configuration.sliceSize),
-      deadLetters: nil, log: log)
+      deadLetters: nil, policy: FailurePolicy(isPatient: false), log: log)
     defer { lanes.close(until: .after(milliseconds: 1000)) }
     let consumer = try Consumer(configuration.kafka, group: configuration.group)
     defer { _ = consumer.close(timeoutMilliseconds: 5000) }
@@ -104,7 +104,11 @@ public final class Replay: Sendable {
       lanes.submitIfReady(age: nil, epoch: 0)
       if open.isEmpty {
         lanes.submitRest(epoch: 0)
-        if lanes.isQuiet { break }
+        if lanes.isQuiet {
+          // Also what brings no record at the end, as the markers of transactions.
+          positions = ranges.mapValues(\.upperBound)
+          break
+        }
       }
       let isFetching = !open.isEmpty && !lanes.isStuck
       if let reason = watchdog.look(at: consumer, isFetching: isFetching) {
@@ -119,15 +123,14 @@ public final class Replay: Sendable {
         mayTake: { lanes.room },
         { record in
           let partition = record.topicPartition
+          guard let range = ranges[partition] else { return }
           // What came after the start is not part of the replay.
-          guard let range = ranges[partition], record.offset < range.upperBound else { return }
-          lanes.add(record, of: partition)
+          if record.offset < range.upperBound { lanes.add(record, of: partition) }
           if record.offset + 1 >= range.upperBound { open.remove(partition) }
         })
       for partition in open {
         if let reached = consumer.endOffset(partition), let range = ranges[partition], reached >= range.upperBound {
           open.remove(partition)
-          positions[partition] = range.upperBound
         }
       }
     }
