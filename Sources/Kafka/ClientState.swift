@@ -19,7 +19,8 @@ final class ClientState: Sendable {
   private struct Memory {
     /// The last error of librdkafka's error callback, until something works again.
     var problem: KafkaError?
-    /// The last failure in the log. It knows the reason earlier than the error callback, which waits to be polled.
+    /// The last failure in the log. It knows the reason earlier than the error callback, which waits to be polled. Not redacted:
+    /// a secret may be part of the words by which it is known what it is about.
     var lastFailure: String?
     /// Why a certificate was refused the last time. It comes before the failure that it is the reason of, and may be asked for
     /// long after.
@@ -89,7 +90,7 @@ final class ClientState: Sendable {
     if namesLogin, isLogin { named = RD_KAFKA_RESP_ERR__AUTHENTICATION }
     if namesLogin, known.contains(Self.certificateRefused) { named = RD_KAFKA_RESP_ERR__SSL }
     return KafkaError(
-      named, doing, detail: "\(what) \(brokers): \(reason) (\(known))", remedy: remedy ?? scramRemedy(known))
+      named, doing, detail: "\(what) \(brokers): \(reason) (\(redact(known)))", remedy: remedy ?? scramRemedy(known))
   }
 
   /// What to do about a login with SCRAM that failed, if librdkafka is too old for it.
@@ -117,7 +118,8 @@ final class ClientState: Sendable {
   func refused(_ fault: CertificateFault) { memory.withLock { $0.certificateFault = fault } }
 
   func raised(_ code: rd_kafka_resp_err_t, reason: String, isFatal: Bool = false) {
-    let text = redact(namingCertificateFault(reason))
+    let raw = namingCertificateFault(reason)
+    let text = redact(raw)
     let doing =
       switch code {
       case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__RESOLVE:
@@ -125,7 +127,7 @@ final class ClientState: Sendable {
       case RD_KAFKA_RESP_ERR__AUTHENTICATION: "can't log in to Kafka at \(brokers)"
       default: "Kafka at \(brokers)"
       }
-    let remedy = code == RD_KAFKA_RESP_ERR__AUTHENTICATION ? scramRemedy(text) : nil
+    let remedy = code == RD_KAFKA_RESP_ERR__AUTHENTICATION ? scramRemedy(raw) : nil
     let error = KafkaError(code, doing, detail: text, remedy: remedy, isFatal: isFatal)
     // One lost connection is no problem (idle ones are closed by design, brokers restart); all of them down is.
     let isProblem = error.isAuthenticationFailure || error.isFatal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN
@@ -135,7 +137,7 @@ final class ClientState: Sendable {
       let keeps = state.problem.map { $0.isAuthenticationFailure || $0.isFatal } ?? false
       if isProblem, !keeps || error.isFatal || error.isAuthenticationFailure {
         // How many brokers are down is no reason; the log has one.
-        let reason = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ? state.lastFailure : nil
+        let reason = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ? state.lastFailure.map(redact) : nil
         state.problem = KafkaError(
           code, doing, detail: text + (reason.map { " (\($0))" } ?? ""), remedy: remedy, isFatal: isFatal)
       }
@@ -146,7 +148,7 @@ final class ClientState: Sendable {
   }
 
   func logged(level: Int32, facility: String, text: String) {
-    var text = redact(namingCertificateFault(text))
+    var text = namingCertificateFault(text)
     // "[thrd:NAME]: " names librdkafka's thread.
     if text.hasPrefix("[thrd:"), let end = text.firstRange(of: "]: ") { text = String(text[end.upperBound...]) }
     // Producers and consumers share one list of properties: that a property is for the other kind isn't news.
@@ -172,7 +174,7 @@ final class ClientState: Sendable {
       case 6: .info
       default: .debug
       }
-    report(ClientEvent(level: isNoise ? .debug : severity, facility: facility, message: text, error: nil))
+    report(ClientEvent(level: isNoise ? .debug : severity, facility: facility, message: redact(text), error: nil))
   }
 
   func report(_ event: ClientEvent) { onEvent?(event) }

@@ -67,6 +67,15 @@ struct KafkaSecurityTests {
     }
   }
 
+  /// Secrets are taken out of what librdkafka says, by which it is known what is wrong.
+  @Test("a wrong password is refused at once, whatever its letters", arguments: ["e", "auth", "error", "SASL", "1"])
+  func lettersOfPassword(_ password: String) async throws {
+    let kafka = try SecureKafka.current
+    var login = kafka.login(by: "PLAIN")
+    login["FANOUT_KAFKA_PASSWORD_FILE"] = try kafka.write(password)
+    for result in try await everyCommand(login) { #expect(result.error.contains("can't log in"), "\(result.error)") }
+  }
+
   /// Has every kind of client fail. A worker waits for brokers that are away, but not for what waiting can't mend.
   private func everyCommand(_ login: [String: String]) async throws -> [Fanout.Result] {
     let deployment = try await SecureKafka.current.deployment(login, createsTopics: false)

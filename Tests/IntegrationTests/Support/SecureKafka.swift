@@ -74,7 +74,7 @@ struct SecureKafka: Sendable {
   }
 
   /// Writes a file and returns its path.
-  func write(_ text: String) throws -> String { try folder.write("file", text) }
+  func write(_ text: String) throws -> String { try folder.write("file-\(UInt32.random(in: 0...UInt32.max))", text) }
 
   /// Variables by which a command logs in as alice.
   /// - Parameter properties: of librdkafka; of two values of one the last holds.
