@@ -37,23 +37,30 @@ package enum Connecting {
   package static func withoutSecrets(_ message: String, of address: String) -> String {
     // By scalars, as libpq takes it apart by bytes: "@" and a combining character after it are one `Character`.
     let address = address.unicodeScalars
-    var secrets: [Substring.UnicodeScalarView] = []
+    var secrets: [Range<String.Index>] = []
     if let scheme = address.firstRange(of: "://".unicodeScalars) {
       let rest = address[scheme.upperBound...]
       if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
-        secrets.append(rest[rest.index(after: colon)..<at])
+        secrets.append(rest.index(after: colon)..<at)
       }
     }
     for parameter in address.split(whereSeparator: { "?& ".unicodeScalars.contains($0) }) {
       let parts = parameter.split(separator: "=", maxSplits: 1)
-      if parts.count == 2, String(parts[0]).hasSuffix("password") { secrets.append(parts[1]) }
+      if parts.count == 2, String(parts[0]).hasSuffix("password") {
+        secrets.append(parts[1].startIndex..<parts[1].endIndex)
+      }
     }
-    let pieces = secrets.flatMap { $0.split { "@/?:&=#[],' ".unicodeScalars.contains($0) } }
-    var text = message.unicodeScalars
-    for piece in (secrets + pieces).sorted(by: { $0.count > $1.count }) {
-      // A single letter is in every message; only where it is quoted does it tell anything.
-      let (shown, hidden) = piece.count > 2 ? (String(piece), "…") : ("\"\(piece)\"", "\"…\"")
-      text = text.replacing(shown.unicodeScalars, with: hidden.unicodeScalars)
+    // What libpq quotes may be a part of a secret, with what stands before or after it.
+    let quoted = message.unicodeScalars.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+    var text = quoted.map { index, piece in
+      let isSecret =
+        index % 2 == 1 && address.ranges(of: piece).contains { place in secrets.contains { $0.overlaps(place) } }
+      return isSecret ? "…" : String(piece)
+    }.joined(separator: "\"").unicodeScalars
+    let pieces = secrets.flatMap { [address[$0]] + address[$0].split { "@/?:&=#[],' ".unicodeScalars.contains($0) } }
+    // Shorter ones are in every message.
+    for piece in pieces.sorted(by: { $0.count > $1.count }) where piece.count > 2 {
+      text = text.replacing(piece, with: "…".unicodeScalars)
     }
     return String(text)
   }

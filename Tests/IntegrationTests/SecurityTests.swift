@@ -127,7 +127,8 @@ struct SecurityTests {
   @Test(
     "a file of properties that can't be used is named with the line, and its content is not shown",
     arguments: [
-      ("sasl.username=ann\ns3cret", "line 2"), ("# sasl.password\n\n=s3cret", "line 3"), ("s3\u{0}=cret", "line 1"),
+      ("sasl.username=ann\ns3cret", "line 2"), ("# sasl.password\n\n=s3cret", "line 3"),
+      ("sasl.password s3cret=", "line 1"), ("sasl.password: s3cret==", "line 1"), ("s3\u{0}=cret", "line 1"),
       ("sasl.passwort=s3cret", "\"sasl.passwort\""), ("s3cret*", "longer than 65536"),
     ])
   func propertiesFile(content: String, reason: String) async throws {

@@ -91,6 +91,26 @@ struct PostgresOpeningTests {
     }
   }
 
+  @Test(
+    "nor is the shortest part of one, alone or with what stands beside it",
+    arguments: [
+      "aa:bb:cc:dd/longer", "q7:Zx:9p/rest", "ab/longer", "x@q1", "a:b", "zz", "7/x", "a@b@c/d?e",
+    ])
+  func short(password: String) {
+    let parts = password.split { "/:@?".contains($0) }
+    for address in [
+      "postgres://ann:\(password)@127.0.0.1:1/db", "postgres://127.0.0.1:1/db?user=ann&password=\(password)",
+    ] {
+      let message = error { _ = try PostgresStore(address: address, access: .readOnly, settings: nil) }?.message ?? ""
+      let quoted = message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+        .filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
+      // Words of the message itself, or the server's address, may hold a letter of it.
+      for text in quoted where text != "127.0.0.1" {
+        #expect(!parts.contains(where: text.contains), "\(message)")
+      }
+    }
+  }
+
   @Test("tables are made for writing, and not for reading")
   func missingTables() throws {
     let address = try ScratchSchema().address

@@ -18,12 +18,20 @@ package enum SecretFile {
     for (index, line) in lines(try read(path, for: option)).enumerated() {
       let text = line.map { trimmed($0[...]) }
       if let text, text.isEmpty || text.hasPrefix("#") { continue }
-      guard let text, let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+      // What comes before "=" may be a secret, where somebody writes NAME: VALUE or NAME VALUE, as Java's tools read it, too.
+      guard let text, let equals = text.firstIndex(of: "="), isName(trimmed(text[..<equals])) else {
         throw UsageError("--\(option.name): line \(index + 1) of \(path) must be NAME=VALUE, as UTF-8")
       }
       properties.append((trimmed(text[..<equals]), trimmed(text[text.index(after: equals)...])))
     }
     return properties
+  }
+
+  private static func isName(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.unicodeScalars.allSatisfy {
+        $0.isASCII && ($0.properties.isAlphabetic || "0123456789._-".unicodeScalars.contains($0))
+      }
   }
 
   /// The lines of a file; nil for those that are no text.
