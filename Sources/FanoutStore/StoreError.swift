@@ -7,6 +7,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
     /// Another process holds a lock for longer than the store waits.
     public static let busy = Code(rawValue: "busy")
+    /// The store did not get done in the time that a call may take. Less at a time may help.
+    public static let overdue = Code(rawValue: "overdue")
     /// The disk is full, read-only or failing, or the server is away.
     public static let unavailable = Code(rawValue: "unavailable")
     /// The store's schema is missing, older or newer than this program's, or made for other settings.
@@ -17,7 +19,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let corrupt = Code(rawValue: "corrupt")
     /// The store refused a value: the same call without it would succeed.
     public static let refusedValue = Code(rawValue: "refused-value")
-    /// The store refused a statement, whatever its values.
+    /// The store refused a statement, whatever its values: somebody has to do something, as to grant a privilege.
     public static let refused = Code(rawValue: "refused")
   }
 
@@ -34,7 +36,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
   }
 
   /// Whether the same call may succeed later without anybody doing anything to the data or the configuration.
-  public var isTransient: Bool { code == .busy || code == .unavailable }
+  public var isTransient: Bool { code == .busy || code == .overdue || code == .unavailable }
 
   public var description: String { message }
 }

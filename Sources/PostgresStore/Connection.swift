@@ -54,7 +54,8 @@ package final class Connection {
     unsafe PQfinish(handle)
   }
 
-  /// Whether the server has said that it can't serve. Behind the same address may be another by now, as after a failover.
+  /// Whether the server has said that it can't serve, or not so. Behind the same address may be another by now, as after a failover,
+  /// or another configuration.
   private(set) var isSpent = false
   /// Whether the connection is known to be broken.
   var isLost: Bool { unsafe isGivenUp || PQstatus(handle) != CONNECTION_OK }
@@ -204,7 +205,7 @@ package final class Connection {
     }
     let message = unsafe fanout_pq_primary_message(result).map { unsafe String(cString: $0) }
     let error = Failure.error(sqlState: unsafe String(cString: state), message: message ?? "")
-    if error.code == .unavailable { isSpent = true }
+    if error.code == .unavailable || error.code == .refused { isSpent = true }
     throw error
   }
 

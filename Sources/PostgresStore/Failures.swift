@@ -8,9 +8,9 @@ enum Failure {
     let what =
       switch code {
       case .busy: "PostgreSQL gave up a statement that stood in another's way"
+      case .overdue: "PostgreSQL gave up a statement, which took too long or was cancelled"
       case .unavailable: "PostgreSQL can't serve at the moment"
       case .refusedValue: "PostgreSQL refused a value"
-      case .schema: "the store's tables are not as this program needs them"
       case .corrupt: "the data of PostgreSQL are damaged"
       default: "PostgreSQL refused a statement"
       }
@@ -18,10 +18,13 @@ enum Failure {
     let reason = sqlState.hasPrefix("22") ? "" : ": \(message)"
     let remedy =
       switch sqlState {
-      case _ where code == .schema: ". Run: fanout migrate --store with the same address"
+      case "42P01", "42703":
+        ". Check the search_path of role and address, and the role's USAGE of the schema; fanout migrate makes missing tables"
       case "53100": ". Free some space on its disk"
       case "53300": ". Raise max_connections or the limit of the role or database, or use fewer --writers"
       case "25006": ". It is a standby, or default_transaction_read_only is on"
+      // So PostgreSQL calls it, too, when it may not open a file.
+      case "42501" where !message.hasPrefix("permission denied"): ". Check the server's disks and its log"
       case "42501":
         ". Deploy/postgres-roles.sql grants what workers and readers need; who migrates must own the schema or be "
           + "granted CREATE on it"
@@ -58,14 +61,13 @@ enum Failure {
 
   static func code(of sqlState: String) -> StoreError.Code {
     switch sqlState {
-    // Serialization failure, deadlock, lock timeout, statement timeout or cancellation, too long in a transaction, idle or not, or
-    // with a snapshot.
-    case "40001", "40P01", "55P03", "57014", "25P03", "25P04", "72000": .busy
+    // Serialization failure, deadlock, lock timeout, too long in a transaction, idle or not, or with a snapshot.
+    case "40001", "40P01", "55P03", "25P03", "25P04", "72000": .busy
+    // Statement timeout, or cancellation.
+    case "57014": .overdue
     // A server that became a standby, or was set read-only.
     case "25006": .unavailable
     case "XX001", "XX002": .corrupt
-    // No such table or column.
-    case "42P01", "42703": .schema
     default:
       switch sqlState.prefix(2) {
       // Connection, resources, intervention of an operator, system errors, lost or unfinished transactions.

@@ -16,6 +16,7 @@ public final class PostgresStore: Store {
   private let readers: ConnectionPool
   /// Nil when the store was opened for reading only.
   private let writers: ConnectionPool?
+  private let isDistributed: Bool
   private let hooks: StepHooks
 
   /// Opens a store. For writing, tables that do not exist are made with the newest schema; ones that do must have it.
@@ -48,7 +49,7 @@ public final class PostgresStore: Store {
           + "Run: fanout migrate, with the same --store")
     }
     let stored = try Schema.settings(of: database)
-    let isDistributed = try Schema.isDistributed(database)
+    isDistributed = try Schema.isDistributed(database)
     if let settings, settings != stored {
       throw StoreError(
         .schema,
@@ -125,7 +126,21 @@ public final class PostgresStore: Store {
 
   private func write<T>(_ body: (Connection) throws(StoreError) -> T) throws(StoreError) -> T {
     guard let writers else { throw StoreError(.refused, "the store was opened for reading only") }
-    return try writers.withConnection { (database) throws(StoreError) -> T in try body(database) }
+    do throws(StoreError) {
+      return try writers.withConnection { (database) throws(StoreError) -> T in try body(database) }
+    } catch {
+      if error.code == .refused { try checkStillKnown() }
+      throw error
+    }
+  }
+
+  /// - Throws: `.schema` if `migrate` has changed the tables since they were opened. All else is for others to find out.
+  private func checkStillKnown() throws(StoreError) {
+    let now = try? readers.lend { database in
+      (version: try Schema.storedVersion(of: database), isDistributed: try Schema.isDistributed(database))
+    }
+    guard let now, now.version != Schema.newest || now.isDistributed != isDistributed else { return }
+    throw StoreError(.schema, "the tables were migrated while this program had them open. Start it again")
   }
 
   private func feeds(_ database: Connection) -> FeedWriter {

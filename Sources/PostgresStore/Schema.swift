@@ -128,13 +128,8 @@ enum Schema {
       """
     ).map { (name: $0.text(0), isOurs: $0.flag(1)) }
     if tables.isEmpty { return 0 }
-    var version = 0
-    if tables.contains(where: { $0.name == "setting" && $0.isOurs }) {
-      version =
-        try database.query("SELECT value FROM setting WHERE name::text = 'schema_version'").first.map {
-          Int($0.integer(0))
-        } ?? 0
-    }
+    let isOurs = tables.contains { $0.name == "setting" && $0.isOurs }
+    let version = isOurs ? try storedVersion(of: database) : 0
     if version < 1 {
       throw StoreError(
         .schema,
@@ -147,6 +142,12 @@ enum Schema {
         "the store has schema version \(version), this program knows \(newest). Use a newer version of the program.")
     }
     return version
+  }
+
+  /// The version that tables of this program say they have, 0 if they don't.
+  static func storedVersion(of database: Connection) throws(StoreError) -> Int {
+    try database.query("SELECT value FROM setting WHERE name::text = 'schema_version'").first.map { Int($0.integer(0)) }
+      ?? 0
   }
 
   static func settings(of database: Connection) throws(StoreError) -> StoreSettings {

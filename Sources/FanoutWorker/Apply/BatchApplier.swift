@@ -10,15 +10,15 @@ final class BatchApplier: Sendable {
   enum Failure: Error, CustomStringConvertible {
     /// Nobody waits for it any more: a stop, or the end of a grace period.
     case givenUp
-    /// The store refused a value among those of the batch; all other records will be taken when it is split.
-    case refused(String)
+    /// It has to be split, as the store refused a value among those of the batch or did not get done in time.
+    case tooMuch(FailurePolicy.Failure, String)
     /// The store or Kafka refused, and trying again would not help.
     case final(String)
 
     var description: String {
       switch self {
       case .givenUp: "given up"
-      case .refused(let message), .final(let message): message
+      case .tooMuch(_, let message), .final(let message): message
       }
     }
   }
@@ -63,7 +63,7 @@ final class BatchApplier: Sendable {
     do {
       return try applyWhole(batch, isGivenUp: isGivenUp)
     } catch {
-      guard case .refused(let message) = error else { throw error }
+      guard case .tooMuch(_, let message) = error else { throw error }
       log.warning("\(message); the batch of \(batch.recordCount) records is split")
       var counts = WorkerCounts()
       var retries = 0
@@ -78,7 +78,7 @@ final class BatchApplier: Sendable {
     }
   }
 
-  /// Finds the records that the store refuses by halving, applies all others, and makes dead letters of those (SPEC 7).
+  /// Applies the records in parts that the store takes. Those that it refuses are found by halving and become dead letters (SPEC 7).
   ///
   /// For n records of which it refuses k, a batch is tried at most min(2n, 2k·⌈log₂ n⌉ + 1) times until each is alone, and then
   /// twice more for each of the k.
@@ -88,14 +88,18 @@ final class BatchApplier: Sendable {
     var counts = WorkerCounts()
     var open = [singles.indices]
     var refused: [(index: Int, message: String)] = []
-    while let range = open.popLast(), !range.isEmpty {
+    while let range = open.popLast() {
+      if range.isEmpty { continue }
       do {
         counts.add(try applyWhole(Batch(merging: singles[range]), isGivenUp: isGivenUp))
       } catch {
-        guard case .refused(let message) = error else { throw error }
-        if case .split = policy.decide(.refusedValue, records: range.count, failures: 1) {
-          let middle = range.lowerBound + range.count / 2
-          open += [middle..<range.upperBound, range.lowerBound..<middle]
+        guard case .tooMuch(let kind, let message) = error else { throw error }
+        if case .split(let parts) = policy.decide(kind, records: range.count, failures: 1) {
+          // The last one is taken first.
+          for part in (0..<parts).reversed() {
+            let start = range.lowerBound + range.count * part / parts
+            open.append(start..<range.lowerBound + range.count * (part + 1) / parts)
+          }
         } else {
           refused.append((range.lowerBound, message))
         }
@@ -111,7 +115,7 @@ final class BatchApplier: Sendable {
         do {
           counts.add(try applyWhole(singles[index].batch, isGivenUp: isGivenUp))
         } catch {
-          guard case .refused(let message) = error else { throw error }
+          guard case .tooMuch(_, let message) = error else { throw error }
           again.append((index, message))
         }
       }
@@ -139,9 +143,12 @@ final class BatchApplier: Sendable {
     var haveFacts = began
 
     if !facts.isEmpty {
-      counts.changes = try persist("committing facts", &counts.retries, isGivenUp) { try self.store.commitFacts(facts) }
+      let records = batch.recordCount
+      counts.changes = try persist("committing facts", records: records, &counts.retries, isGivenUp) {
+        try self.store.commitFacts(facts)
+      }
       haveFacts = .now
-      let derivation = try persist("deriving views", &counts.retries, isGivenUp) {
+      let derivation = try persist("deriving views", records: records, &counts.retries, isGivenUp) {
         try self.store.deriveViews(of: facts, sliceSize: self.sliceSize)
       }
       counts.deliveries += derivation.deliveries
@@ -178,8 +185,10 @@ final class BatchApplier: Sendable {
   }
 
   /// Tries a step until it succeeds, fails for good or is given up. Trouble that may pass is waited out without limit (SPEC 7).
+  /// - Parameter records: how many it is about and may be split into.
   private func persist<T>(
-    _ step: String, _ retries: inout Int, _ isGivenUp: @escaping @Sendable () -> Bool, _ body: () throws -> T
+    _ step: String, records: Int = 1, _ retries: inout Int, _ isGivenUp: @escaping @Sendable () -> Bool,
+    _ body: () throws -> T
   ) throws(Failure) -> T {
     var failures = 0
     while true {
@@ -195,14 +204,15 @@ final class BatchApplier: Sendable {
         let message = "\(step): \(error)"
         let kind = Self.kind(of: error)
         failures += 1
-        // What the store refuses is found by splitting, which is not for a single step to do.
-        if kind == .refusedValue {
+        let decision = policy.decide(kind, records: records, failures: failures)
+        // Splitting is not for a single step to do, nor is what comes of a value that is refused.
+        var isSplit = kind == .refusedValue
+        if case .split = decision { isSplit = true }
+        if isSplit {
           log.debug("\(message)")
-          throw .refused(message)
+          throw .tooMuch(kind, message)
         }
-        guard case .retry(let time, let isPaused) = policy.decide(kind, records: 1, failures: failures) else {
-          throw .final(message)
-        }
+        guard case .retry(let time, let isPaused) = decision else { throw .final(message) }
         retries += 1
         troubleState.withLock { $0 = Trouble(message: message, isFetchingPaused: isPaused) }
         log.warning("\(message); trying again in \(time.millisecondsFromNow) ms")
@@ -224,7 +234,12 @@ final class BatchApplier: Sendable {
   private static func kind(of error: any Error) -> FailurePolicy.Failure {
     switch error {
     case let error as StoreError:
-      error.isTransient ? .passing : error.code == .refusedValue ? .refusedValue : .lasting
+      switch error.code {
+      case .overdue: .overdue
+      case .refusedValue: .refusedValue
+      case .refused: .refused
+      default: error.isTransient ? .passing : .lasting
+      }
     // What Kafka refuses to take now it may take later: nothing is lost by asking again, and everything by giving up.
     case is KafkaError: .passing
     default: .lasting

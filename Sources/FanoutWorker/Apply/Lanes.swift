@@ -19,7 +19,8 @@ final class Lanes {
   private static let tasksInBatch = 32
 
   init(
-    _ configuration: WorkerConfiguration, store: any Store, handover: any SliceHandover, deadLetters: Outlet?, log: Log
+    _ configuration: WorkerConfiguration, store: any Store, handover: any SliceHandover, deadLetters: Outlet?,
+    policy: FailurePolicy, log: Log
   ) throws(WorkerError) {
     let topics = configuration.topics
     tasksTopic = topics.tasks
@@ -27,7 +28,7 @@ final class Lanes {
     let newApplier = { (beforeSlice: @escaping @Sendable () -> Void) in
       BatchApplier(
         store: store, handover: handover, deadLetters: deadLetters, reader: BatchReader(configuration),
-        sliceSize: configuration.sliceSize, beforeSlice: beforeSlice, policy: FailurePolicy(), log: log)
+        sliceSize: configuration.sliceSize, beforeSlice: beforeSlice, policy: policy, log: log)
     }
     var lanes: [Lane] = []
     var appliers: [BatchApplier] = []

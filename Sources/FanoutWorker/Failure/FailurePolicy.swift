@@ -4,17 +4,21 @@ package struct FailurePolicy: Sendable {
   package enum Failure: Hashable, Sendable {
     /// Store or brokers are away, busy or full.
     case passing
+    /// It took longer than the store lets anything take.
+    case overdue
     /// The store refuses a value among the records at hand.
     case refusedValue
-    /// Trying again would change nothing, whatever the records.
+    /// The store refuses whatever the records are, until somebody does something: grants a privilege, say.
+    case refused
+    /// Trying again would change nothing.
     case lasting
   }
 
   package enum Decision: Hashable, Sendable {
     /// The same once more. Meanwhile nothing is fetched if `isFetchingPaused`; the worker stays in its group.
     case retry(at: Instant, isFetchingPaused: Bool)
-    /// Each half of the records by itself.
-    case split
+    /// The records by themselves, in so many parts.
+    case split(into: Int)
     case deadLetter
     /// The worker ends, with all that is not acknowledged left to others or to its next start.
     case giveUp
@@ -25,19 +29,25 @@ package struct FailurePolicy: Sendable {
   private static let longestWait = 10_000.0
   /// How often a record that the store refuses is tried alone.
   package static let triesAlone = 3
+  /// What takes too long is cut into this many parts. Each try costs all the time that one may take, so halving would take for ever.
+  private static let partsOfOverdue = 16
   /// A failure that is over at the next try is no reason to stop fetching.
   private static let failuresBeforePause = 2
 
+  private let isPatient: Bool
   private let now: @Sendable () -> Instant
   private let random: @Sendable () -> Double
 
   /// - Parameters:
+  ///   - isPatient: whether to wait for somebody who does something; whoever waits for the end of the work would rather know.
   ///   - now: the clock.
   ///   - random: numbers from 0 to 1, so that workers which failed together don't return together.
   package init(
+    isPatient: Bool,
     now: @escaping @Sendable () -> Instant = { .now },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
+    self.isPatient = isPatient
     self.now = now
     self.random = random
   }
@@ -48,9 +58,12 @@ package struct FailurePolicy: Sendable {
   package func decide(_ failure: Failure, records: Int, failures: Int) -> Decision {
     switch failure {
     case .passing: retry(failures, isFetchingPaused: failures >= Self.failuresBeforePause)
-    case .refusedValue where records > 1: .split
+    case .overdue where records > 1: .split(into: Self.partsOfOverdue)
+    case .overdue: retry(failures, isFetchingPaused: true)
+    case .refusedValue where records > 1: .split(into: 2)
     case .refusedValue: failures < Self.triesAlone ? retry(failures, isFetchingPaused: false) : .deadLetter
-    case .lasting: .giveUp
+    case .refused where isPatient: retry(failures, isFetchingPaused: true)
+    case .refused, .lasting: .giveUp
     }
   }
 

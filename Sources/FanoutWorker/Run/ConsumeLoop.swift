@@ -41,6 +41,8 @@ final class ConsumeLoop {
   }
 
   func run() throws {
+    // However it ends.
+    defer { setReady(false, "stopping") }
     var backoff = Backoff(firstMilliseconds: 500, limitMilliseconds: 30_000)
     while true {
       let consumer = try Consumer(configuration.kafka, group: configuration.group)
@@ -218,7 +220,7 @@ final class ConsumeLoop {
         guard outcome.epoch == share.epoch else { continue }
         for (partition, next) in outcome.nextOffsets { share.store(next, of: partition, consumer, log) }
       case .failure(.givenUp): break
-      case .failure(.refused(let message)), .failure(.final(let message)): failure = failure ?? WorkerError(message)
+      case .failure(.tooMuch(_, let message)), .failure(.final(let message)): failure = failure ?? WorkerError(message)
       }
     }
   }

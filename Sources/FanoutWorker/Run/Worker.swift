@@ -20,7 +20,9 @@ public final class Worker: Sendable {
   public func run() throws {
     let outlet = try Outlet(configuration: configuration.kafka, topics: configuration.topics)
     defer { outlet.close(timeoutMilliseconds: min(5000, shared.stop?.end.millisecondsFromNow ?? 5000)) }
-    let lanes = try Lanes(configuration, store: store, handover: outlet, deadLetters: outlet, log: log)
+    let lanes = try Lanes(
+      configuration, store: store, handover: outlet, deadLetters: outlet,
+      policy: FailurePolicy(isPatient: !configuration.untilCaughtUp), log: log)
     defer { lanes.close(until: min(.after(milliseconds: 1000), shared.stop?.leave ?? .after(milliseconds: 1000))) }
     let loop = ConsumeLoop(configuration, lanes: lanes, outlet: outlet, shared: shared, log: log)
     try loop.run()

@@ -150,7 +150,7 @@ final class Chaos: Sendable {
 
   private enum Failure: CaseIterable {
     case kafkaRestart, kafkaKill, kafkaCut, kafkaDelay, kafkaBlackhole
-    case postgresCrash, postgresCut, postgresDelay, postgresBlackhole
+    case postgresCrash, postgresFreeze, postgresCut, postgresDelay, postgresBlackhole
   }
 
   private func failServers(_ random: SeededGenerator) async throws {
@@ -168,6 +168,11 @@ final class Chaos: Sendable {
         try await onThread { try server.crash() }
         try await wait(0...3, &random)
         try await onThread { try server.start() }
+      case .postgresFreeze:
+        guard let server = postgres?.server else { continue }
+        try await onThread { try server.freeze() }
+        try await wait(3...8, &random)
+        try await onThread { try server.thaw() }
       case .postgresCut:
         guard let relay = postgres?.relay else { continue }
         try await relay.cut()
