@@ -110,6 +110,9 @@ struct PostgresServerTroubleTests {
     } mend: {
       try await onThread { try server.thaw() }
     }
+    let said = endurance.worker.standardError
+    let notReady = try #require(said.firstRange(of: "not ready: committing facts takes longer than 20 s"))
+    #expect(notReady.upperBound < said.firstRange(of: silence)?.lowerBound ?? said.startIndex, "long before")
     try await endurance.ends()
     #expect(deployment.store.registerCount() == 2)
   }

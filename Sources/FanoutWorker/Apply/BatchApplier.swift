@@ -32,13 +32,22 @@ final class BatchApplier: Sendable {
   private let beforeSlice: @Sendable () -> Void
   private let policy: FailurePolicy
   private let log: Log
-  private let troubleState = Mutex<Trouble?>(nil)
+  private let state = Mutex(State())
 
-  /// What a step that is being retried waits for.
+  private struct State {
+    var trouble: Trouble?
+    /// What the store or Kafka is asked for at the moment, and since when.
+    var step: (name: String, since: Instant)?
+  }
+
+  /// What a step that is being retried waits for, or one that takes very long.
   struct Trouble {
     let message: String
     let isFetchingPaused: Bool
   }
+
+  /// How long a step may take, in seconds, before the worker is no longer ready. A store may be silent for longer than that.
+  private static let longStep = 20
 
   /// - Parameter beforeSlice: called before each slice that came as a task; may wait.
   init(
@@ -56,7 +65,12 @@ final class BatchApplier: Sendable {
   }
 
   /// Nil while all is well.
-  var trouble: Trouble? { troubleState.withLock { $0 } }
+  var trouble: Trouble? {
+    let (trouble, step) = state.withLock { ($0.trouble, $0.step) }
+    if let trouble { return trouble }
+    guard let step, Instant.now.seconds(since: step.since) > Double(Self.longStep) else { return nil }
+    return Trouble(message: "\(step.name) takes longer than \(Self.longStep) s", isFetchingPaused: false)
+  }
 
   /// - Parameter isGivenUp: asked between tries, and while waiting for the next.
   func apply(_ batch: Batch, isGivenUp: @escaping @Sendable () -> Bool) throws(Failure) -> WorkerCounts {
@@ -192,11 +206,13 @@ final class BatchApplier: Sendable {
   ) throws(Failure) -> T {
     var failures = 0
     while true {
+      state.withLock { $0.step = (step, .now) }
+      defer { state.withLock { $0.step = nil } }
       do {
         let result = try body()
-        troubleState.withLock { trouble in
-          if trouble != nil { log.info("\(step): works again") }
-          trouble = nil
+        state.withLock { state in
+          if state.trouble != nil { log.info("\(step): works again") }
+          state.trouble = nil
         }
         return result
       } catch {
@@ -214,7 +230,7 @@ final class BatchApplier: Sendable {
         }
         guard case .retry(let time, let isPaused) = decision else { throw .final(message) }
         retries += 1
-        troubleState.withLock { $0 = Trouble(message: message, isFetchingPaused: isPaused) }
+        state.withLock { $0.trouble = Trouble(message: message, isFetchingPaused: isPaused) }
         log.warning("\(message); trying again in \(time.millisecondsFromNow) ms")
         try wait(until: time, isGivenUp)
       }
