@@ -36,33 +36,49 @@ package enum Connecting {
   /// as such.
   package static func withoutSecrets(_ message: String, of address: String) -> String {
     // By scalars, as libpq takes it apart by bytes: "@" and a combining character after it are one `Character`.
-    let address = address.unicodeScalars
-    var secrets: [Range<String.Index>] = []
-    if let scheme = address.firstRange(of: "://".unicodeScalars) {
-      let rest = address[scheme.upperBound...]
-      if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
-        secrets.append(rest.index(after: colon)..<at)
-      }
-    }
-    for parameter in address.split(whereSeparator: { "?& ".unicodeScalars.contains($0) }) {
-      let parts = parameter.split(separator: "=", maxSplits: 1)
-      if parts.count == 2, String(parts[0]).hasSuffix("password") {
-        secrets.append(parts[1].startIndex..<parts[1].endIndex)
-      }
-    }
+    let address = Array(address.unicodeScalars)
+    let message = Array(message.unicodeScalars)
+    let secrets = secrets(in: address)
+    var isHidden = [Bool](repeating: false, count: message.count)
+    func hide(_ range: Range<Int>) { for index in range { isHidden[index] = true } }
     // What libpq quotes may be a part of a secret, with what stands before or after it.
-    let quoted = message.unicodeScalars.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
-    var text = quoted.map { index, piece in
-      let isSecret =
-        index % 2 == 1 && address.ranges(of: piece).contains { place in secrets.contains { $0.overlaps(place) } }
-      return isSecret ? "…" : String(piece)
-    }.joined(separator: "\"").unicodeScalars
-    let pieces = secrets.flatMap { [address[$0]] + address[$0].split { "@/?:&=#[],' ".unicodeScalars.contains($0) } }
-    // Shorter ones are in every message.
-    for piece in pieces.sorted(by: { $0.count > $1.count }) where piece.count > 2 {
-      text = text.replacing(piece, with: "…".unicodeScalars)
+    for text in message.indices.split(whereSeparator: { message[$0] == "\"" }) {
+      let places = address.ranges(of: message[text.startIndex..<text.endIndex])
+      if places.contains(where: { place in secrets.contains { $0.overlaps(place) } }) { hide(text) }
+    }
+    for secret in secrets.map({ address[$0] }) {
+      // Shorter ones are in every message.
+      for piece in [secret] + secret.split(whereSeparator: { "@/?:&=#[],' ".unicodeScalars.contains($0) })
+      where piece.count > 2 {
+        for place in message.ranges(of: piece) { hide(place) }
+      }
+    }
+    var text = String.UnicodeScalarView()
+    for (index, scalar) in message.enumerated() {
+      if !isHidden[index] {
+        text.append(scalar)
+      } else if index == 0 || !isHidden[index - 1] {
+        text.append("…")
+      }
     }
     return String(text)
+  }
+
+  /// Where a password may stand in an address.
+  private static func secrets(in address: [Unicode.Scalar]) -> [Range<Int>] {
+    var secrets: [Range<Int>] = []
+    if let scheme = address.firstRange(of: Array("://".unicodeScalars)) {
+      let rest = address[scheme.upperBound...]
+      if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
+        secrets.append(colon + 1..<at)
+      }
+    }
+    let password = Array("password".unicodeScalars)
+    for parameter in address.split(whereSeparator: { "?& ".unicodeScalars.contains($0) }) {
+      let parts = parameter.split(separator: "=", maxSplits: 1)
+      if parts.count == 2, parts[0].suffix(password.count).elementsEqual(password) { secrets.append(parts[1].indices) }
+    }
+    return secrets
   }
 
   /// Whether what kept a connection from being made may pass by itself: a server that is away, starts or has no room, and not
