@@ -56,6 +56,18 @@ struct ReplayTests {
     #expect(try await deployment.dump().count { $0.hasPrefix(#"{"view":"edge""#) } == 100, "nothing was passed over")
   }
 
+  @Test("a topic that is none is refused with the names of all that are taken", arguments: BrokerKind.available)
+  func unknownTopic(kind: BrokerKind) async throws {
+    let deployment = try await Deployment.start(on: kind)
+    for name in ["tasks", ","] {
+      let result = try await deployment.run(["replay", "--topics", name], expecting: 2)
+      let hint = result.error.split(separator: "choose from ").last?.split(whereSeparator: \.isWhitespace).first ?? ""
+      let offered = hint.split(separator: ",").map(String.init)
+      #expect(offered == deployment.topics.events + [deployment.topics.tasks], "\(result.error)")
+      try await deployment.run(["replay", "--topics", offered.joined(separator: ",")])
+    }
+  }
+
   @Test("of some topics only", arguments: BrokerKind.available)
   func someTopics(kind: BrokerKind) async throws {
     let deployment = try await Deployment.start(on: kind)

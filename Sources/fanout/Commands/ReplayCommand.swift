@@ -39,12 +39,11 @@ extension Command {
     let group = "fanout-replay-" + name
     let topics = try arguments.topics()
     let configuration = try arguments.workerConfiguration(kafka: try arguments.kafka(log: log), group: group)
+    let known = topics.events + [topics.tasks]
     let names = arguments.optional(.topics)?.split(separator: ",").map(String.init) ?? topics.events
-    if names.isEmpty {
-      throw UsageError("--topics names no topic; choose from \(topics.events.joined(separator: ","))")
-    }
-    for name in names where !(topics.events + [topics.tasks]).contains(name) {
-      throw UsageError("--topics: \(name) holds no events; choose from \(topics.events.joined(separator: ","))")
+    if names.isEmpty { throw UsageError("--topics names no topic; choose from \(known.joined(separator: ","))") }
+    for name in names where !known.contains(name) {
+      throw UsageError("--topics: \(name) holds no events or tasks; choose from \(known.joined(separator: ","))")
     }
     let replay = Replay(
       configuration, topicNames: names, from: try start(arguments), store: try arguments.openStore(.readWrite), log: log
