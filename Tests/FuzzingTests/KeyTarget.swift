@@ -25,12 +25,14 @@ enum KeyTarget {
   }
 
   private static func checkNote(_ note: String, _ next: Int64) throws {
-    let set = OffsetSet(CommittedOffset(next: next, note: note))
-    try promise(next == 0 || set.contains(next - 1), "what is before the offset is not in the set")
-    let (commit, forgotten) = set.commit(from: 0)
+    let states = LetterStates(CommittedOffset(next: next, note: note))
+    try promise(next == 0 || states[next - 1] != .open, "what is before the offset is open")
+    let (commit, losses) = states.commit(from: 0)
     try promise(commit.note.utf8.count <= 4096, "a note of \(commit.note.utf8.count) bytes")
     try promise(commit.next >= next, "committed less than before")
-    if forgotten == 0 { try promise(OffsetSet(commit) == set, "\(commit) is read as another set") }
+    if losses == LetterStates.Losses() {
+      try promise(LetterStates(commit) == states, "\(commit) is read as something else")
+    }
   }
 
   private static func checkCursors(_ text: String) throws {

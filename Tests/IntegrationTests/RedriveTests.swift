@@ -273,6 +273,78 @@ struct RedriveTests {
       try await deployment.run(["dead-letters", "discard", "--all", "--yes"]).output == "discarded 0 dead letters\n")
   }
 
+  @Test("what was last done with a letter is what is told of it", arguments: BrokerKind.available)
+  func lastWord(kind: BrokerKind) async throws {
+    let deployment = try await Deployment.start(on: kind, partitions: 1)
+    try deployment.send((0..<6).map { deployment.deadFollow("u\($0)") })
+    func states() async throws -> [String: String] {
+      let letters = try await deployment.listedLetters(["--settled"])
+      return Dictionary(
+        uniqueKeysWithValues: letters.map { ($0["id"] as? String ?? "", $0["state"] as? String ?? "") })
+    }
+    // Among open ones, and then among others that are settled.
+    for others in [[], ["0:0", "0:2", "0:3"]] {
+      if !others.isEmpty { try await deployment.run(["dead-letters", "discard", "--yes"] + others) }
+      try await deployment.run(["dead-letters", "discard", "0:1", "0:4", "--yes"])
+      #expect(try await states()["0:1"] == "discarded")
+      try await deployment.run(["dead-letters", "redrive", "0:1"])
+      #expect(try await states()["0:1"] == "redriven")
+      #expect(try await states()["0:4"] == "discarded", "a redrive leaves the others as they are")
+    }
+    #expect(try await states()["0:5"] == "open")
+    #expect(try await deployment.run(["dead-letters", "show", "0:1"]).output.hasPrefix("dead letter 0:1, redriven"))
+  }
+
+  @Test(
+    "where Kafka has no room for all notes, nothing is told that is not so, and the warning says what is told",
+    arguments: BrokerKind.available)
+  func noRoomForNotes(kind: BrokerKind) async throws {
+    let deployment = try await Deployment.start(on: kind, partitions: 1)
+    let count = 12_000
+    try deployment.send(
+      (0..<count).map { deployment.deadFollow("u\($0)", $0 % 2 == 0 ? "not-json" : "missing-member") })
+    func states() async throws -> [String: [Int]] {
+      let letters = try await deployment.listedLetters(["--settled"])
+      return Dictionary(grouping: letters) { $0["state"] as? String ?? "" }
+        .mapValues { $0.compactMap { ($0["id"] as? String).flatMap { Int($0.dropFirst(2)) } } }
+    }
+    /// How many the warning says are in a state.
+    func warned(_ result: Fanout.Result, _ state: String) -> Int? {
+      result.error.split(separator: "\n").first { $0.contains("listed as \(state) from now on") }
+        .flatMap { Int($0.dropFirst("fanout: partition 0: ".count).prefix { $0 != " " }.filter(\.isNumber)) }
+    }
+
+    let redrive = try await deployment.run(["dead-letters", "redrive", "--reason", "not-json"])
+    #expect(redrive.output.hasPrefix("redrove 6,000 "), "\(redrive.output)")
+    let first = try await states()
+    let before = first["settled"] ?? []
+    let sent = Set((first["redriven"] ?? []) + before)
+    #expect(!sent.isEmpty && sent.allSatisfy { $0 % 2 == 0 })
+    let open = first["open"]?.count { $0 % 2 == 0 }
+    #expect(
+      open != 0 && warned(redrive, "open") == open && warned(redrive, "settled") == before.count, "\(redrive.error)")
+
+    let discard = try await deployment.run(["dead-letters", "discard", "--all", "--yes"])
+    #expect(discard.output.hasPrefix("discarded \(grouped(count - sent.count)) "), "\(discard.output)")
+    var then = try await states()
+    #expect(then["open"] == nil)
+    #expect(then["redriven"]?.allSatisfy { sent.contains($0) } ?? true, "never what was not sent")
+    #expect(then["discarded"]?.allSatisfy { !sent.contains($0) } == true)
+    #expect(warned(discard, "settled") == (then["settled"]?.count ?? 0) - before.count, "\(discard.error)")
+    #expect(warned(discard, "open") == nil, "\(discard.error)")
+    let list = try await deployment.run(["dead-letters", "list"])
+    #expect(list.error.contains(" and \(grouped(then["settled"]?.count ?? 0)) either not shown)"), "\(list.error)")
+    #expect(try await deployment.run(["dead-letters", "show", "0:1"]).output.hasPrefix("dead letter 0:1, settled"))
+
+    // What comes later is told exactly again, and a single discard of one is no exception.
+    try deployment.send((0..<2).map { deployment.deadFollow("late\($0)") })
+    try await deployment.run(["dead-letters", "redrive", "0:\(count)"])
+    try await deployment.run(["dead-letters", "discard", "0:\(count + 1)", "--yes"])
+    then = try await states()
+    #expect(then["redriven"]?.contains(count) == true && then["discarded"]?.contains(count + 1) == true)
+    #expect(then["open"] == nil)
+  }
+
   @Test(
     "the group's position passes what transactions left between the letters",
     .enabled(if: KafkaTool.isPresent, KafkaTool.missing))
@@ -290,6 +362,12 @@ struct RedriveTests {
     #expect(try deployment.followers() == ["ann"])
     let state = try deployment.kafkaState()
     let letters = TopicPartition(topic: deployment.topics.deadLetters, partition: 0)
-    #expect(state["fanout-redrive \(letters) "] == state["end \(letters)"], "\(state)")
+    let position = state.first { $0.key.hasPrefix("fanout-redrive \(letters) ") }?.value
+    #expect(position != nil && position == state["end \(letters)"], "\(state)")
   }
+}
+
+/// As the commands write numbers.
+private func grouped(_ number: Int) -> String {
+  number < 1000 ? "\(number)" : "\(number / 1000)," + "\(1000 + number % 1000)".dropFirst()
 }

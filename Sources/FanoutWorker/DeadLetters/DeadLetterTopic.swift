@@ -3,49 +3,34 @@ package import SocialEvents
 
 /// The topic of dead letters as it is when this is made: what lies in it, and what has been dealt with.
 ///
-/// What has been dealt with is kept as the offsets of two groups that have no members: one of all such letters, and one of those
-/// among them that were discarded. Reading assigns partitions explicitly
+/// What has been dealt with is kept as the offsets of a group that has no members. Reading assigns partitions explicitly
 /// and moves nothing, least of all the workers' offsets. Two commands at once may each miss what the other notes meanwhile:
 /// then letters count as open that are not, and sending one of them back again does no harm.
 package final class DeadLetterTopic {
-  /// The groups' names. Like all groups, they are kept apart by topic, so that one pair serves all deployments.
-  package static let redriveGroup = "fanout-redrive"
-  package static let discardGroup = "fanout-discard"
-
-  package enum State: String, CaseIterable, Sendable {
-    case open, redriven, discarded
-  }
+  /// The group's name. Like all groups, it is kept apart by topic, so that one serves all deployments.
+  package static let group = "fanout-redrive"
 
   package let topics: Topics
-  private let redriveReader: Consumer
-  private let discardReader: Consumer
+  private let reader: Consumer
   /// What each partition holds: from its first offset to the end that was seen.
   package let extent: [TopicPartition: Range<Int64>]
-  private var redriven: [TopicPartition: OffsetSet]
-  private var discarded: [TopicPartition: OffsetSet]
-  /// For each group, how many letters of a partition it has no room for.
-  private var overflow: [String: [TopicPartition: Int64]] = [:]
+  private var states: [TopicPartition: LetterStates]
+  /// Where something was noted since the last commit.
+  private var uncommitted: Set<TopicPartition> = []
+  /// What the notes of partitions have no room for.
+  package private(set) var losses: [TopicPartition: LetterStates.Losses] = [:]
 
   package init(_ kafka: ClientConfiguration, topics: Topics) throws(KafkaError) {
     self.topics = topics
-    redriveReader = try Consumer(kafka, group: Self.redriveGroup, commitsStoredOffsets: false)
-    discardReader = try Consumer(kafka, group: Self.discardGroup, commitsStoredOffsets: false)
-    let partitions = try redriveReader.partitions(of: [topics.deadLetters])
-    extent = try redriveReader.watermarks(partitions).mapValues { $0.low..<max($0.low, $0.high) }
-    redriven = try redriveReader.committedWithNotes(partitions).mapValues { OffsetSet($0) }
-    discarded = try discardReader.committedWithNotes(partitions).mapValues { OffsetSet($0) }
+    reader = try Consumer(kafka, group: Self.group, commitsStoredOffsets: false)
+    let partitions = try reader.partitions(of: [topics.deadLetters])
+    extent = try reader.watermarks(partitions).mapValues { $0.low..<max($0.low, $0.high) }
+    states = try reader.committedWithNotes(partitions).mapValues { LetterStates($0) }
   }
 
-  package func close() {
-    redriveReader.close(timeoutMilliseconds: 2000)
-    discardReader.close(timeoutMilliseconds: 2000)
-  }
+  package func close() { reader.close(timeoutMilliseconds: 2000) }
 
-  package func state(of id: LetterID) -> State {
-    let partition = place(id.partition)
-    if discarded[partition]?.contains(id.offset) ?? false { return .discarded }
-    return redriven[partition]?.contains(id.offset) ?? false ? .redriven : .open
-  }
+  package func state(of id: LetterID) -> LetterState { states[place(id.partition)]?[id.offset] ?? .open }
 
   package func place(_ partition: Int32) -> TopicPartition {
     TopicPartition(topic: topics.deadLetters, partition: partition)
@@ -60,10 +45,8 @@ package final class DeadLetterTopic {
     switch selection {
     case .open:
       for (partition, range) in extent {
-        var settled = redriven[partition] ?? OffsetSet()
-        settled.formUnion(discarded[partition] ?? OffsetSet())
-        let first = min(settled.firstMissing(from: range.lowerBound), range.upperBound)
-        ranges[partition] = first..<range.upperBound
+        let first = states[partition]?.firstOpen(from: range.lowerBound) ?? range.lowerBound
+        ranges[partition] = min(first, range.upperBound)..<range.upperBound
       }
     case .ids(let ids):
       for id in ids.sorted() {
@@ -104,15 +87,15 @@ package final class DeadLetterTopic {
     _ body: ([StoredLetter], _ passed: [TopicPartition: Int64]) throws -> Bool
   ) throws {
     var open = ranges.filter { !$0.value.isEmpty }
-    try redriveReader.assign(open.map { ($0.key, .offset($0.value.lowerBound)) })
-    defer { try? redriveReader.assign([]) }
+    try reader.assign(open.map { ($0.key, .offset($0.value.lowerBound)) })
+    defer { try? reader.assign([]) }
     // What is on its way comes within this time, or the brokers are away: this command ends then, unlike a worker.
     let patience = 30_000
     var deadline = Instant.after(milliseconds: patience)
     while !open.isEmpty {
       var letters: [StoredLetter] = []
       var bytes = 0
-      let count = try redriveReader.poll(
+      let count = try reader.poll(
         max: atOnce, timeoutMilliseconds: 200, mayTake: { bytes < 4 << 20 ? 64 : 0 },
         { record in
           guard let range = open[record.topicPartition], record.offset < range.upperBound else { return }
@@ -121,7 +104,7 @@ package final class DeadLetterTopic {
         })
       var passed: [TopicPartition: Int64] = [:]
       for (partition, range) in open {
-        guard let position = redriveReader.position(partition), position > range.lowerBound else { continue }
+        guard let position = reader.position(partition), position > range.lowerBound else { continue }
         passed[partition] = min(position, range.upperBound)
         open[partition] = position >= range.upperBound ? nil : position..<range.upperBound
       }
@@ -130,7 +113,7 @@ package final class DeadLetterTopic {
       if count > 0 || !passed.isEmpty {
         deadline = .after(milliseconds: patience)
       } else if Instant.now > deadline {
-        throw redriveReader.problem.map { WorkerError($0.description) }
+        throw reader.problem.map { WorkerError($0.description) }
           ?? WorkerError("\(topics.deadLetters) can't be read to its end: no record for \(patience / 1000) s")
       }
     }
@@ -138,40 +121,24 @@ package final class DeadLetterTopic {
 
   // MARK: Noting what was dealt with
 
-  /// Letters that were dealt with and are not noted as such, as there were too many with open ones between them.
-  package var forgotten: [TopicPartition: Int64] {
-    overflow.values.reduce(into: [:]) { all, one in all.merge(one) { max($0, $1) } }
+  /// Takes note of what was done with a letter. ``commit()`` keeps it.
+  package func note(_ id: LetterID, _ state: LetterState) {
+    note(id.offset..<id.offset + 1, of: place(id.partition), state)
   }
 
-  /// Takes note that letters were sent back, or need not be. `commit` keeps it.
-  func noteRedriven(_ offsets: OffsetSet, of partition: TopicPartition) {
-    redriven[partition, default: OffsetSet()].formUnion(offsets)
+  func note(_ offsets: Range<Int64>, of partition: TopicPartition, _ state: LetterState) {
+    states[partition, default: LetterStates()].set(offsets, to: state)
+    uncommitted.insert(partition)
   }
 
-  /// Commits what was noted of these partitions as the progress of redriving.
-  func commitRedriven(_ partitions: some Sequence<TopicPartition>) throws(KafkaError) {
-    try commit(redriven, partitions, redriveReader, Self.redriveGroup)
-  }
-
-  /// Marks letters as not worth sending back, for which they are also noted as dealt with.
-  package func discard(_ letters: [TopicPartition: OffsetSet]) throws(KafkaError) {
-    for (partition, offsets) in letters { discarded[partition, default: OffsetSet()].formUnion(offsets) }
-    try commit(discarded, letters.keys, discardReader, Self.discardGroup)
-    for (partition, offsets) in letters { noteRedriven(offsets, of: partition) }
-    try commitRedriven(letters.keys)
-  }
-
-  private func commit(
-    _ sets: [TopicPartition: OffsetSet], _ partitions: some Sequence<TopicPartition>, _ consumer: Consumer,
-    _ group: String
-  ) throws(KafkaError) {
+  /// Has the brokers keep what was noted, as far as they have room.
+  package func commit() throws(KafkaError) {
     var commits: [TopicPartition: CommittedOffset] = [:]
-    for partition in partitions {
-      guard let set = sets[partition] else { continue }
-      let (commit, left) = set.commit(from: extent[partition]?.lowerBound ?? 0)
-      commits[partition] = commit
-      overflow[group, default: [:]][partition] = left > 0 ? left : nil
+    for partition in uncommitted {
+      guard let states = states[partition] else { continue }
+      (commits[partition], losses[partition]) = states.commit(from: extent[partition]?.lowerBound ?? 0)
     }
-    try consumer.commit(commits, timeoutMilliseconds: 30_000)
+    try reader.commit(commits, timeoutMilliseconds: 30_000)
+    uncommitted = []
   }
 }

@@ -71,7 +71,6 @@ package final class Redrive: Sendable {
     var progress = Progress()
     progress.total = ranges.values.reduce(0) { $0 + Int64($1.count) }
     var positions = ranges.mapValues(\.lowerBound)
-    var uncommitted: Set<TopicPartition> = []
     var wanted: Set<LetterID> = if case .ids(let ids) = options.selection { ids } else { [] }
     let began = Instant.now
     var nextReport = began.advanced(milliseconds: 1000)
@@ -84,9 +83,8 @@ package final class Redrive: Sendable {
         report(progress)
         nextReport = now.advanced(milliseconds: 1000)
       }
-      if now >= nextCommit, !uncommitted.isEmpty {
-        try letters.commitRedriven(uncommitted)
-        uncommitted = []
+      if now >= nextCommit {
+        try letters.commit()
         nextCommit = .after(milliseconds: 1000)
       }
     }
@@ -109,12 +107,7 @@ package final class Redrive: Sendable {
           continue
         }
         progress.redriven[record.topic, default: 0] += 1
-        if options.isDryRun { continue }
-        let partition = letters.place(id.partition)
-        var offsets = OffsetSet()
-        offsets.insert(id.offset)
-        letters.noteRedriven(offsets, of: partition)
-        uncommitted.insert(partition)
+        if !options.isDryRun { letters.note(id, .redriven) }
       }
     }
 
@@ -134,8 +127,7 @@ package final class Redrive: Sendable {
         if !rest.isEmpty { return false }
         for (partition, position) in passed {
           if !options.isDryRun {
-            noteNothingLeft(letters, found, partition, (positions[partition] ?? position)..<position)
-            uncommitted.insert(partition)
+            noteGaps(letters, found, partition, (positions[partition] ?? position)..<position)
           }
           positions[partition] = position
         }
@@ -145,29 +137,26 @@ package final class Redrive: Sendable {
       }
     } catch {
       // What was acknowledged is noted as far as that is still possible; the rest comes again.
-      try? letters.commitRedriven(uncommitted)
+      try? letters.commit()
       throw error
     }
-    try letters.commitRedriven(uncommitted)
+    try letters.commit()
     progress.seconds = Instant.now.seconds(since: began)
     report(progress)
     if let id = wanted.min(), !mustStop { throw letters.missing(id) }
     return progress
   }
 
-  /// Offsets between records that hold none (transactions leave such), and letters that were discarded, are nothing to send
-  /// back: noted as dealt with, so that the group's position gets past them.
-  private func noteNothingLeft(
+  /// Offsets that hold no record (transactions leave such) are nothing to send back: noted as dealt with, so that the group's
+  /// position gets past them.
+  private func noteGaps(
     _ letters: DeadLetterTopic, _ found: [StoredLetter], _ partition: TopicPartition, _ passed: Range<Int64>
   ) {
-    var offsets = OffsetSet()
     var next = passed.lowerBound
     for letter in found where letter.record.partition == partition {
-      if letter.record.offset > next { offsets.insert(next..<letter.record.offset) }
-      if letters.state(of: letter.id) == .discarded { offsets.insert(letter.record.offset) }
+      if letter.record.offset > next { letters.note(next..<letter.record.offset, of: partition, .redriven) }
       next = letter.record.offset + 1
     }
-    if next < passed.upperBound { offsets.insert(next..<passed.upperBound) }
-    letters.noteRedriven(offsets, of: partition)
+    if next < passed.upperBound { letters.note(next..<passed.upperBound, of: partition, .redriven) }
   }
 }

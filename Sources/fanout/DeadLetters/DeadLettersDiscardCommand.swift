@@ -17,8 +17,8 @@ extension Command {
       needed where there is no terminal.
 
       Kafka can't delete single records, so the letters stay in the topic as long as its retention says, and can still be
-      redriven by their ids; the mark is progress of the consumer groups fanout-discard and fanout-redrive. To be rid of the
-      records themselves, let retention or Kafka's kafka-delete-records do it.
+      redriven by their ids; the mark is progress of the consumer group fanout-redrive. To be rid of the records themselves,
+      let retention or Kafka's kafka-delete-records do it.
       """,
     options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
       .allOpen, .yes, .noChange,
@@ -33,13 +33,12 @@ extension Command {
     }
     let letters = try DeadLetterTopic(try arguments.kafka(), topics: topics)
     defer { letters.close() }
-    var chosen: [TopicPartition: OffsetSet] = [:]
     var reasons = ReasonHistogram()
     var missing: Set<LetterID> = if case .ids(let ids) = selection { ids } else { [] }
     try letters.read(try letters.ranges(of: selection)) { found, _ in
       for letter in found where letters.takes(letter, selection) {
         missing.remove(letter.id)
-        chosen[letters.place(letter.id.partition), default: OffsetSet()].insert(letter.id.offset)
+        letters.note(letter.id, .discarded)
         reasons.count(letter.reason)
       }
       return true
@@ -56,8 +55,8 @@ extension Command {
         throw CommandFailure("nothing was discarded")
       }
     }
-    try letters.discard(chosen)
-    letters.complainOfForgotten()
+    try letters.commit()
+    letters.complainOfLosses()
     Output().line("discarded \(text)")
     return .done
   }

@@ -14,7 +14,8 @@ extension Command {
     details: """
       The newest first, each with its id (partition:offset in the topic of dead letters, such as 3:17, which `show`, `redrive`
       and `discard` take), when it became a dead letter, its state, its reason, the topic, partition and offset that it came
-      from, and the reason in words. Letters that were redriven or discarded are only counted, unless --settled is given.
+      from, and the reason in words. Letters that were redriven or discarded are only counted, unless --settled is given; of
+      some Kafka has no room to keep which of the two: their state is `settled`.
       How many there are of each reason is told besides: on standard error where the output is no terminal.
       """,
     options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
@@ -28,7 +29,7 @@ extension Command {
     var page = NewestLetters(limit: try arguments.number(.limit, in: 1...1_000_000))
     let letters = try DeadLetterTopic(try arguments.kafka(), topics: topics)
     defer { letters.close() }
-    var states: [DeadLetterTopic.State: Int] = [:]
+    var states: [LetterState: Int] = [:]
     var reasons = ReasonHistogram()
     try letters.read(letters.extent) { found, _ in
       for letter in found where filter.takes(letter) {
@@ -72,11 +73,12 @@ extension Command {
     return .done
   }
 
-  private static func summary(_ states: [DeadLetterTopic.State: Int], _ showsSettled: Bool) -> String {
-    let (open, redriven) = (states[.open] ?? 0, states[.redriven] ?? 0)
-    let discarded = states[.discarded] ?? 0
-    return "\(plural(open, "open dead letter")) (\(grouped(redriven)) redriven and \(grouped(discarded)) discarded"
-      + (showsSettled ? " besides)" : " not shown)")
+  private static func summary(_ states: [LetterState: Int], _ showsSettled: Bool) -> String {
+    func count(_ state: LetterState) -> String { grouped(states[state] ?? 0) }
+    let unknown = states[.settled] == nil ? "" : " and \(count(.settled)) either"
+    return
+      "\(plural(states[.open] ?? 0, "open dead letter")) (\(count(.redriven)) redriven and \(count(.discarded)) discarded"
+      + unknown + (showsSettled ? " besides)" : " not shown)")
   }
 }
 
@@ -89,7 +91,7 @@ private struct ListedLetter {
 
   static let titles = ["id", "since", "state", "reason", "topic", "partition", "offset", "message"]
 
-  init(_ letter: StoredLetter, _ state: DeadLetterTopic.State) {
+  init(_ letter: StoredLetter, _ state: LetterState) {
     let origin = letter.origin
     id = letter.id
     milliseconds = letter.record.timestampMilliseconds ?? 0

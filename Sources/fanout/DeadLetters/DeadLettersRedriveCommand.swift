@@ -60,7 +60,7 @@ extension Command {
           "passed \(grouped(Int(progress.done))) of \(grouped(Int(progress.total))) offsets (\(fixed(share, 0)) %), "
             + "\(grouped(progress.redrivenCount)) \(isDryRun ? "to redrive" : "redriven")\(remaining ?? "")")
       })
-    letters.complainOfForgotten()
+    letters.complainOfLosses()
     let places = last.redriven.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) to \($0.key)" }
     Output().line(
       "\(isDryRun ? "would redrive" : "redrove") \(plural(last.redrivenCount, "dead letter"))"

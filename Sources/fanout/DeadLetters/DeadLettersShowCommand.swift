@@ -50,7 +50,7 @@ private struct LetterText {
   private(set) var lines: [String] = []
   private let limit: Int
 
-  init(_ letter: StoredLetter, _ state: DeadLetterTopic.State, _ topics: Topics, limit: Int) {
+  init(_ letter: StoredLetter, _ state: LetterState, _ topics: Topics, limit: Int) {
     self.limit = limit
     let origin = letter.origin
     let since = letterTime(letter.record.timestampMilliseconds)

@@ -26,7 +26,7 @@ extension Arguments {
     for name in try words(.originalTopic) {
       let known = topics.events + [topics.tasks]
       guard let topic = known.first(where: { $0 == name || $0 == topics.prefix + name }) else {
-        throw UsageError("--topic: \(name) is no topic of events; choose from \(known.joined(separator: ","))")
+        throw UsageError("--topic: \(name) is no topic of events or tasks; choose from \(known.joined(separator: ","))")
       }
       filter.topics.insert(topic)
     }
@@ -84,11 +84,19 @@ extension Arguments {
 
 extension DeadLetterTopic {
   /// Says what Kafka has no room to keep.
-  func complainOfForgotten() {
-    for (partition, count) in forgotten.sorted(by: { $0.key.partition < $1.key.partition }) {
-      complain(
-        "\(count) letters of partition \(partition.partition) were dealt with, but go on to be listed as open: too many open "
-          + "ones lie between them for Kafka to keep note. Redrive or discard the oldest first.")
+  func complainOfLosses() {
+    for (partition, losses) in losses.sorted(by: { $0.key.partition < $1.key.partition }) {
+      let place = "partition \(partition.partition)"
+      if losses.open > 0 {
+        complain(
+          "\(place): \(plural(Int(losses.open), "letter")) listed as open from now on, though dealt with: too many open ones lie "
+            + "between them for Kafka to keep note. Redrive or discard the oldest first.")
+      }
+      if losses.settled > 0 {
+        complain(
+          "\(place): \(plural(Int(losses.settled), "letter")) listed as settled from now on: redriven and discarded ones take turns "
+            + "too often for Kafka to keep note which each is.")
+      }
     }
   }
 }

@@ -6,7 +6,7 @@ package import SocialEvents
 /// Dead letters for machines. Texts are escaped further than JSON requires, as the lines may be looked at on a terminal.
 package enum LetterJSON {
   /// All but the record's bytes.
-  static func common(_ letter: StoredLetter, _ state: DeadLetterTopic.State) -> JSONLine {
+  static func common(_ letter: StoredLetter, _ state: LetterState) -> JSONLine {
     let origin = letter.origin
     var json = JSONLine().member("id", letter.id.description)
       .member("since", letterTime(letter.record.timestampMilliseconds)).member("state", state.rawValue)
@@ -27,7 +27,7 @@ package enum LetterJSON {
   }
 
   /// With headers, key and value: as text where they are UTF-8, else in hexadecimal.
-  package static func whole(_ letter: StoredLetter, _ state: DeadLetterTopic.State, _ topics: Topics) -> JSONLine {
+  package static func whole(_ letter: StoredLetter, _ state: LetterState, _ topics: Topics) -> JSONLine {
     let record = letter.record
     let headers = record.headers.map { header in
       bytes(JSONLine().raw("name", SafeText.json(header.name)), "value", header.value).closed

@@ -52,7 +52,7 @@ extension Deployment {
   /// What the groups of the commands have committed, and where the topics end: all that a command may have changed.
   func kafkaState() throws -> [String: Int64] {
     var state: [String: Int64] = [:]
-    for name in ["fanout-redrive", "fanout-discard", group] {
+    for name in ["fanout-redrive", group] {
       let consumer = try Consumer(client, group: name, commitsStoredOffsets: false)
       defer { consumer.close(timeoutMilliseconds: 2000) }
       let partitions = try consumer.partitions(of: topics.all)
