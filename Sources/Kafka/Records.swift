@@ -81,6 +81,13 @@ public struct OwnedRecord: Sendable {
     self.value = value
     self.headers = headers
   }
+
+  /// About what it takes in memory.
+  public var byteCount: Int {
+    headers.reduce((value?.count ?? 0) + (key?.count ?? 0)) {
+      $0 + $1.name.utf8.count + ($1.value?.count ?? 0) + 64
+    }
+  }
 }
 
 /// What a group has committed of a partition.

@@ -45,4 +45,30 @@ struct MemoryTests {
     #expect(report.events == 20_000)
     #expect(report["peak_memory_mb"] < Self.limitInMegabytes)
   }
+
+  @Test("by dead letters with large headers", .enabled(if: RealKafka.isPresent, RealKafka.missing))
+  func largeHeadersOfDeadLetters() async throws {
+    let deployment = try await Deployment.start(on: .kafka)
+    // 360 MB in all. They are easily compressed, so that they come faster than they can be looked at.
+    let large = Header(name: "n", value: Array(repeating: 7, count: 900_000))
+    for round in 0..<40 {
+      try deployment.send(
+        (0..<10).map { number in
+          deployment.deadLetter(
+            "refused", from: deployment.topics.name(of: .likes), value: [UInt8(round)], headers: [large],
+            partition: Int32(number % 4))
+        })
+    }
+    for arguments in [["list", "--histogram"], ["redrive", "--all"]] {
+      let command = try deployment.start(["dead-letters"] + arguments)
+      var peak = 0
+      try await eventually("it ends", else: command.report) {
+        peak = max(peak, command.peakMemory)
+        return !command.isRunning
+      }
+      #expect(command.status == 0, "\(command.report)")
+      #expect(command.standardOutput.contains("400"), "\(command.report)")
+      #expect(peak > 0 && peak < Self.limitInMegabytes, "\(arguments): \(peak) MB")
+    }
+  }
 }

@@ -47,12 +47,8 @@ struct DeadLetter: Sendable {
       partition: nil)
   }
 
-  /// What it takes in memory.
-  var byteCount: Int {
-    record.headers.reduce((record.value?.count ?? 0) + (record.key?.count ?? 0)) {
-      $0 + $1.name.utf8.count + ($1.value?.count ?? 0) + 64
-    }
-  }
+  /// About what it takes in memory.
+  var byteCount: Int { record.byteCount }
 
   private var added: [Header] {
     var message = reason.detail

@@ -22,6 +22,8 @@ package final class DeadLetterTopic {
 
   package init(_ kafka: ClientConfiguration, topics: Topics) throws(KafkaError) {
     self.topics = topics
+    var kafka = kafka
+    kafka.properties.insert(("queued.min.messages", String(Self.fetchedAhead)), at: 0)
     reader = try Consumer(kafka, group: Self.group, commitsStoredOffsets: false)
     let partitions = try reader.partitions(of: [topics.deadLetters])
     extent = try reader.watermarks(partitions).mapValues { $0.low..<max($0.low, $0.high) }
@@ -77,9 +79,13 @@ package final class DeadLetterTopic {
     }
   }
 
+  private static let mostBytes = 4 << 20
+  /// How many letters of a partition Kafka's client tries to have ready. It does not count the bytes of their headers.
+  private static let fetchedAhead = 4
+
   /// Reads all records of the ranges, each partition's in order.
   /// - Parameters:
-  ///   - atOnce: the most records in memory at a time. Large ones are fewer.
+  ///   - atOnce: the most records in memory at a time. Large ones are fewer: about 4 MiB.
   ///   - body: is given some records, and for each partition the offset up to which there are no others. Returning false ends
   ///     the reading.
   package func read(
@@ -92,16 +98,27 @@ package final class DeadLetterTopic {
     // What is on its way comes within this time, or the brokers are away: this command ends then, unlike a worker.
     let patience = 30_000
     var deadline = Instant.after(milliseconds: patience)
+    // So far. What is asked for is counted only when it has come, so it should be no more than there is room for.
+    var largest = 64 << 10
     while !open.isEmpty {
       var letters: [StoredLetter] = []
       var bytes = 0
-      let count = try reader.poll(
-        max: atOnce, timeoutMilliseconds: 200, mayTake: { bytes < 4 << 20 ? 64 : 0 },
-        { record in
+      var count: Int
+      var all = 0
+      repeat {
+        // Few at a time, so that Kafka's client is asked to go on fetching as soon as it has run empty.
+        count = try reader.poll(
+          max: max(1, min(Self.fetchedAhead, atOnce - all, (Self.mostBytes - bytes) / largest)),
+          timeoutMilliseconds: all == 0 ? 200 : 20
+        ) { record in
           guard let range = open[record.topicPartition], record.offset < range.upperBound else { return }
-          bytes += record.valueCount + record.keyCount
-          letters.append(StoredLetter(record.owned()))
-        })
+          let letter = StoredLetter(record.owned())
+          bytes += letter.record.byteCount
+          largest = max(largest, letter.record.byteCount)
+          letters.append(letter)
+        }
+        all += count
+      } while count > 0 && all < atOnce && bytes < Self.mostBytes
       var passed: [TopicPartition: Int64] = [:]
       for (partition, range) in open {
         guard let position = reader.position(partition), position > range.lowerBound else { continue }
@@ -110,7 +127,7 @@ package final class DeadLetterTopic {
       }
       // Also when nothing came, so that it can end the reading.
       guard try body(letters, passed) else { return }
-      if count > 0 || !passed.isEmpty {
+      if all > 0 || !passed.isEmpty {
         deadline = .after(milliseconds: patience)
       } else if Instant.now > deadline {
         throw reader.problem.map { WorkerError($0.description) }

@@ -8,6 +8,12 @@ extension ChildProcess {
     return String(decoding: file?.readDataToEndOfFile() ?? Data(), as: UTF8.self)
   }
 
+  /// The most memory that it has had resident so far, in megabytes; 0 once it has ended.
+  var peakMemory: Int {
+    let line = Self.file(pid, "status").split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+    return line.flatMap { Int($0.filter(\.isNumber)) }.map { $0 / 1024 } ?? 0
+  }
+
   /// The names of the libraries that it has loaded.
   var libraries: Set<String> {
     Set(
