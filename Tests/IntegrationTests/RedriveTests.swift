@@ -346,6 +346,53 @@ struct RedriveTests {
   }
 
   @Test(
+    "letters whose topic is gone stay, told once, and those of others go",
+    .enabled(if: RealKafka.isPresent, RealKafka.missing))
+  func missingTopic() async throws {
+    let deployment = try await Deployment.start(on: .kafka, partitions: 1, createsTopics: false)
+    let topics = deployment.topics
+    // All but the likes.
+    let specs = (topics.all).filter { $0 != topics.name(of: .likes) }.map {
+      Admin.TopicSpec(name: $0, partitions: 1, replicationFactor: 1, configuration: [:])
+    }
+    _ = try Admin.createTopics(specs, with: deployment.client)
+    let like = deployment.deadLetter("refused", from: topics.name(of: .likes), value: [1])
+    // In several batches, so that it is not only the first that goes on.
+    try deployment.send(
+      (0..<1500).flatMap { $0 % 3 == 0 ? [like] : [deployment.deadFollow("u\($0)")] })
+    for expected in [1000, 0] {
+      let result = try await deployment.run(["dead-letters", "redrive", "--all"], expecting: 1)
+      #expect(result.output.hasPrefix("redrove \(grouped(expected)) dead letters"), "\(result.output)")
+      #expect(result.output.hasSuffix("; 500 left\n"), "\(result.output)")
+      let told = result.error.split(separator: "\n").filter { $0.hasPrefix("left ") }
+      #expect(told.count == 1 && told[0].hasPrefix("left 500 letters from \(topics.name(of: .likes)): "), "\(told)")
+      #expect(try await deployment.letterIDs().count == 500)
+    }
+    try await deployment.run(["topics", "create", "--partitions", "1", "--replication-factor", "1"])
+    try await deployment.run(["dead-letters", "redrive", "--all"])
+    #expect(try deployment.records(of: [topics.name(of: .likes)]).count == 500)
+    #expect(try deployment.followers().count == 1000, "each once")
+  }
+
+  @Test(
+    "a count of redrives that the publisher made up keeps its letter back, until --max-redrives lets it through",
+    arguments: BrokerKind.available)
+  func madeUpCount(kind: BrokerKind) async throws {
+    let deployment = try await Deployment.start(on: kind)
+    let likes = deployment.topics.name(of: .likes)
+    let counts = ["3", "1000000", "2000000", "99999999999999999999", "-5", "\u{1B}"]
+    try deployment.send(
+      counts.map { ProducerRecord(topic: likes, value: [1], headers: [Header("fanout.redrive.count", $0)]) })
+    #expect(try await deployment.catchUp().deadLetters == counts.count)
+    let result = try await deployment.run(["dead-letters", "redrive", "--all"], expecting: 1)
+    #expect(result.output.hasSuffix("; 3 left\n"), "\(result.output)")
+    #expect(result.error.contains("--max-redrives 4 ") && result.error.contains("--max-redrives 1000001 "))
+    let forced = try await deployment.run(["dead-letters", "redrive", "--all", "--max-redrives", "1000001"])
+    #expect(forced.output.hasPrefix("redrove 3 "), "\(forced.output)")
+    #expect(try deployment.records(of: [likes]).count == 2 * counts.count)
+  }
+
+  @Test(
     "the group's position passes what transactions left between the letters",
     .enabled(if: KafkaTool.isPresent, KafkaTool.missing))
   func transactionMarkers() async throws {

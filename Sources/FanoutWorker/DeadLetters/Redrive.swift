@@ -28,6 +28,8 @@ package final class Redrive: Sendable {
     /// Letters sent back, or in a dry run, those that would be; by the topic that they go to.
     package var redriven: [String: Int] = [:]
     package var left = 0
+    /// How many of those left would go to a topic that is not there; by its name.
+    package var missingTopics: [String: Int] = [:]
 
     package var redrivenCount: Int { redriven.values.reduce(0, +) }
     package var remainingSeconds: Double? {
@@ -57,7 +59,7 @@ package final class Redrive: Sendable {
 
   /// Works on the calling thread until all letters are sent back.
   /// - Parameters:
-  ///   - onLeft: called for each letter that stays.
+  ///   - onLeft: called for each letter that stays, except for those whose topic is missing.
   ///   - report: called about once a second, and at the end.
   /// - Returns: the last progress; `done` is less than `total` only if it was stopped.
   /// - Throws: `WorkerError`, `KafkaError`. What was acknowledged until then is noted.
@@ -103,7 +105,11 @@ package final class Redrive: Sendable {
       for (id, record, refusal) in try sender?.send(ready) ?? ready.map({ ($0.id, $0.record, nil) }) {
         if let refusal {
           progress.left += 1
-          onLeft(Left(id: id, reason: "Kafka does not take it: \(refusal)"))
+          if refusal.isUnknownTopic {
+            progress.missingTopics[record.topic, default: 0] += 1
+          } else {
+            onLeft(Left(id: id, reason: "Kafka does not take it: \(refusal)"))
+          }
           continue
         }
         progress.redriven[record.topic, default: 0] += 1

@@ -10,6 +10,8 @@ final class RedriveSender {
   private let producer: Producer
   private let rate: Int?
   private var warmed: Set<String> = []
+  /// Topics that are not there. They are asked for once.
+  private var missing: [String: KafkaError] = [:]
   private var sent = 0
   private let began = Instant.now
 
@@ -44,10 +46,23 @@ final class RedriveSender {
   func send<ID>(
     _ records: [(id: ID, record: ProducerRecord)]
   ) throws(KafkaError) -> [(id: ID, record: ProducerRecord, refusal: KafkaError?)] {
+    for topic in Set(records.map(\.record.topic)).subtracting(warmed).sorted() where missing[topic] == nil {
+      do {
+        try producer.warm(topics: [topic])
+        warmed.insert(topic)
+      } catch {
+        guard error.isUnknownTopic else { throw error }
+        missing[topic] = error
+      }
+    }
+    let refused = records.compactMap { id, record in missing[record.topic].map { (id, record, $0) } }
+    return try refused + sendToKnown(records.filter { missing[$0.record.topic] == nil })
+  }
+
+  private func sendToKnown<ID>(
+    _ records: [(id: ID, record: ProducerRecord)]
+  ) throws(KafkaError) -> [(id: ID, record: ProducerRecord, refusal: KafkaError?)] {
     if records.isEmpty { return [] }
-    let fresh = Set(records.map(\.record.topic)).subtracting(warmed)
-    try producer.warm(topics: fresh.sorted())
-    warmed.formUnion(fresh)
     sent += records.count
     do {
       try producer.sendAndWait(records.map(\.record), timeoutMilliseconds: Self.patience)
@@ -58,11 +73,16 @@ final class RedriveSender {
     // One of them is at fault, so each has to be tried alone.
     var outcomes: [(id: ID, record: ProducerRecord, refusal: KafkaError?)] = []
     for (id, record) in records {
+      if let error = missing[record.topic] {
+        outcomes.append((id, record, error))
+        continue
+      }
       do {
         try producer.sendAndWait([record], timeoutMilliseconds: Self.patience)
         outcomes.append((id, record, nil))
       } catch {
         guard Self.isRefusal(error) else { throw error }
+        if error.isUnknownTopic { missing[record.topic] = error }
         outcomes.append((id, record, error))
       }
     }
@@ -71,7 +91,6 @@ final class RedriveSender {
 
   /// Whether waiting would not help.
   private static func isRefusal(_ error: KafkaError) -> Bool {
-    !error.isRetriable && !error.isFatal && !error.isUnknownTopic && !error.isAuthenticationFailure
-      && !error.isClosed && !error.isPurged
+    !error.isRetriable && !error.isFatal && !error.isAuthenticationFailure && !error.isClosed && !error.isPurged
   }
 }

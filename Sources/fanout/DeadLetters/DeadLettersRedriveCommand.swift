@@ -25,8 +25,8 @@ extension Command {
       Killed at any moment and begun again, it goes on; a few letters may then be sent twice, which changes nothing.
 
       A letter stays, is named on standard error, and makes the command exit 1, if it was redriven too often, if it is a stub
-      (its value was too large for the dead letters), if it does not come from a topic of events or tasks, or if Kafka refuses
-      it. Where topics have message.timestamp.type=LogAppendTime, brokers put their own time in place of the original one.
+      (its value was too large for the dead letters), if it does not come from a topic of events or tasks, if that topic is
+      gone (then it is counted, not named), or if Kafka refuses it. Where topics have message.timestamp.type=LogAppendTime, brokers put their own time in place of the original one.
       """,
     options: [.brokers, .kafka, .kafkaFile, .kafkaPasswordFile, .topicPrefix] + Option.letterFilters + [
       .allOpen, .maxRedrives, .rate, .noChange,
@@ -60,6 +60,10 @@ extension Command {
           "passed \(grouped(Int(progress.done))) of \(grouped(Int(progress.total))) offsets (\(fixed(share, 0)) %), "
             + "\(grouped(progress.redrivenCount)) \(isDryRun ? "to redrive" : "redriven")\(remaining ?? "")")
       })
+    for (topic, count) in last.missingTopics.sorted(by: { $0.key < $1.key }) {
+      note(
+        "left \(plural(count, "letter")) from \(topic): there is no such topic. `fanout topics create` makes it again")
+    }
     letters.complainOfLosses()
     let places = last.redriven.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) to \($0.key)" }
     Output().line(
