@@ -49,9 +49,9 @@ struct MemoryTests {
   @Test("by dead letters with large headers", .enabled(if: RealKafka.isPresent, RealKafka.missing))
   func largeHeadersOfDeadLetters() async throws {
     let deployment = try await Deployment.start(on: .kafka)
-    // 360 MB in all. They are easily compressed, so that they come faster than they can be looked at.
+    // 216 MB in all. They are easily compressed, so that they come faster than they can be looked at.
     let large = Header(name: "n", value: Array(repeating: 7, count: 900_000))
-    for round in 0..<40 {
+    for round in 0..<24 {
       try deployment.send(
         (0..<10).map { number in
           deployment.deadLetter(
@@ -67,7 +67,7 @@ struct MemoryTests {
         return !command.isRunning
       }
       #expect(command.status == 0, "\(command.report)")
-      #expect(command.standardOutput.contains("400"), "\(command.report)")
+      #expect(command.standardOutput.contains("240"), "\(command.report)")
       #expect(peak > 0 && peak < Self.limitInMegabytes, "\(arguments): \(peak) MB")
     }
   }
