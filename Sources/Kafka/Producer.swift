@@ -30,7 +30,10 @@ internal import Synchronization
   public init(_ configuration: ClientConfiguration, mode: Mode = .lowLatency) throws(KafkaError) {
     let client = try ClientHandle(
       .producer, configuration, defaults: Producer.defaults(mode),
-      required: [("delivery.report.only.error", "false", "acknowledgements are counted by delivery reports")])
+      required: [
+        ("delivery.report.only.error", "false", "acknowledgements are counted by delivery reports"),
+        ("max.in.flight.requests.per.connection", "1", Self.oneAtATime), ("max.in.flight", "1", Self.oneAtATime),
+      ])
     self.client = client
     // 0 means no limit.
     let configured = client.setting("message.timeout.ms").flatMap { Int($0) } ?? 300_000
@@ -40,6 +43,10 @@ internal import Synchronization
       throw KafkaError(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "starting a Kafka producer", detail: "no thread left")
     }
   }
+
+  /// Brokers take any first number from a producer that they don't know. So of two batches the second may be stored where the first
+  /// was refused for the moment, as on a topic just made; librdkafka (2.0.2, 2.16) then reports the first as stored, and it is lost.
+  private static let oneAtATime = "with more requests under way a record may be acknowledged that is not stored"
 
   private static func defaults(_ mode: Mode) -> [(String, String)] {
     let common = [
