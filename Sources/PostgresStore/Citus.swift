@@ -26,6 +26,7 @@ enum Citus {
   /// Settings that steer plans stay as they are: shards are planned for on their nodes, where these don't reach.
   static let session = """
     SET statement_timeout = '60s'; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '60s';
+    SET default_transaction_isolation = 'read committed';
     SET jit = off; SET plan_cache_mode = force_custom_plan;
     """
 

@@ -59,8 +59,10 @@ final class ConnectionPool: Sendable {
   }
 
   private func giveBack(_ connection: Connection) {
-    if connection.isLost || connection.isSpent || !connection.isIdle { return }
     lock.withLock { _ in
+      // The others will be no better than one that is broken.
+      if connection.isLost || connection.isSpent { unsafe idle = [] }
+      if connection.isLost || connection.isSpent || !connection.isIdle { return }
       if unsafe idle.count < Self.kept { unsafe idle.append(connection) }
     }
   }

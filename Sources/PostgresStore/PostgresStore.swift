@@ -60,7 +60,7 @@ public final class PostgresStore: Store {
     }
     self.settings = stored
     self.hooks = hooks
-    let session = isDistributed ? Citus.session : Self.session
+    let session = Self.watchingClient + (isDistributed ? Citus.session : Self.session)
     readers = ConnectionPool(
       address: address, session: session + Self.readerSession, hasConnected: true, isDistributed: isDistributed,
       patience: patience)
@@ -74,12 +74,23 @@ public final class PostgresStore: Store {
   /// Nothing may wait for ever for a lock, or for a statement that the server does not get done.
   private static let patience = "SET statement_timeout = '60s'; SET lock_timeout = '15s';"
 
+  /// A statement must not outlive the process that sent it: whoever repeats its work would not know what it still does. The end of a
+  /// connection is looked for all the time, and a network that is gone is one after 20 s, before a group gives a silent member's
+  /// partitions to others. (PostgreSQL 13 and older can't look.)
+  static let watchingClient = """
+    SELECT set_config(name, '250ms', false) FROM pg_settings WHERE name = 'client_connection_check_interval';
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+    """
+
   /// Nothing may wait for ever: neither for a statement that the server does not get done, nor for a lock.
+  ///
+  /// What is checked after a commit is checked by what others have committed, whatever the role's own isolation.
   ///
   /// Statements are written for one plan: nested loops in the order of their text, along indexes, whatever the statistics
   /// happen to say of tables that were empty a minute ago. Plans are made once for a connection.
   private static let session = """
     SET statement_timeout = '60s'; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '60s';
+    SET default_transaction_isolation = 'read committed';
     SET jit = off; SET plan_cache_mode = force_generic_plan; SET join_collapse_limit = 1; SET enable_seqscan = off;
     SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
     """

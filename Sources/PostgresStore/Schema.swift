@@ -10,7 +10,7 @@ enum Schema {
     _ database: Connection, settings: StoreSettings, to target: Int = newest
   ) throws(StoreError) -> (from: Int, to: Int) {
     // Making an index may take as long as it takes.
-    try database.execute("SET lock_timeout = '15s'; SET statement_timeout = 0")
+    try database.execute("SET lock_timeout = '15s'; SET statement_timeout = 0; SET standard_conforming_strings = on")
     try checkPlace(database)
     let from = try version(of: database)
     if from >= target { return (from, from) }
