@@ -171,6 +171,8 @@ import Testing
     let delivered = Collected<Delivery>()
     do {
       let producer = try setup.producer(("linger.ms", "10000"))
+      // What is left to do then is done in a moment: it does not wait for long.
+      try producer.warm(topics: ["t"])
       try producer.send(ProducerRecord(topic: "t", value: [1])) {
         if case .success(let delivery) = $0 { delivered.append(delivery) }
       }
